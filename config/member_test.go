@@ -23,7 +23,10 @@ func TestAHubInstallsNoKindsOfMembers(t *testing.T) {
 		}
 		return out
 	}
-	want := []string{"about.k8s.io_clusterproperties.yaml", "cluster.open-cluster-management.io_clusterclaims.yaml", "work.open-cluster-management.io_appliedmanifestworks.yaml"}
+	want := []string{
+		"about.k8s.io_clusterproperties.yaml", "cluster.open-cluster-management.io_clusterclaims.yaml",
+		"work.open-cluster-management.io_appliedmanifestworks.yaml",
+	}
 	members := paths(config.MemberCRDs())
 	if diff := cmp.Diff(want, members); diff != "" {
 		t.Errorf("kinds of members (-want +got):\n%s", diff)

@@ -33,13 +33,19 @@ func TestObstacles(t *testing.T) {
 		slices    []*clusterv1beta1.PlacementDecision
 		want      []string
 	}{
-		"complete":                                   {decidedPlacement(2, 3), complete, nil},
-		"complete, and it selects no cluster":        {decidedPlacement(0, 3), []*clusterv1beta1.PlacementDecision{slice(1, "0", "")}, nil},
-		"the writer records no generation":           {decidedPlacement(2, 0), complete, nil},
-		"no slice":                                   {decidedPlacement(0, 3), nil, []string{"it has no decision yet"}},
-		"slices of a former placement of this name":  {undecided, complete, []string{"its status is not written yet"}},
-		"the spec changed":                           {decidedPlacement(2, 2), complete, []string{"its generation 3 is not decided yet, the status is of generation 2"}},
-		"a slice is missing":                         {decidedPlacement(3, 3), complete, []string{"the status has 3 clusters, the slices have 2"}},
+		"complete":                                  {decidedPlacement(2, 3), complete, nil},
+		"complete, and it selects no cluster":       {decidedPlacement(0, 3), []*clusterv1beta1.PlacementDecision{slice(1, "0", "")}, nil},
+		"the writer records no generation":          {decidedPlacement(2, 0), complete, nil},
+		"no slice":                                  {decidedPlacement(0, 3), nil, []string{"it has no decision yet"}},
+		"slices of a former placement of this name": {undecided, complete, []string{"its status is not written yet"}},
+		"the spec changed": {
+			decidedPlacement(2, 2), complete,
+			[]string{"its generation 3 is not decided yet, the status is of generation 2"},
+		},
+		"a slice is missing": {
+			decidedPlacement(3, 3), complete,
+			[]string{"the status has 3 clusters, the slices have 2"},
+		},
 		"a cluster moves":                            {decidedPlacement(2, 3), torn, []string{"cluster b is in two slices"}},
 		"another scheduler writes":                   {disabled, complete, nil},
 		"another scheduler writes, a cluster moves":  {disabled, torn, []string{"cluster b is in two slices"}},

@@ -37,15 +37,33 @@ func TestGroups(t *testing.T) {
 		slices []*clusterv1beta1.PlacementDecision
 		want   []decision.Group
 	}{
-		"no slices make no group":             {nil, []decision.Group{}},
-		"one empty slice makes one group":     {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "")}, []decision.Group{group(0, "")}},
-		"slices of a group are put together":  {[]*clusterv1beta1.PlacementDecision{slice(2, "0", "", "c", "a"), slice(1, "0", "", "b")}, []decision.Group{group(0, "", "a", "b", "c")}},
-		"indexes are numbers, not texts":      {[]*clusterv1beta1.PlacementDecision{slice(1, "10", "", "a"), slice(2, "9", "", "b")}, []decision.Group{group(9, "", "b"), group(10, "", "a")}},
-		"gaps in the indexes lose no group":   {[]*clusterv1beta1.PlacementDecision{slice(1, "7", "", "a"), slice(2, "2", "x", "b")}, []decision.Group{group(2, "x", "b"), group(7, "", "a")}},
-		"names may repeat":                    {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a"), slice(2, "1", "x", "b")}, []decision.Group{group(0, "x", "a"), group(1, "x", "b")}},
-		"an index that cannot be read":        {[]*clusterv1beta1.PlacementDecision{slice(1, "one", "x", "a"), slice(2, "-4", "", "b"), slice(3, "3", "", "c")}, []decision.Group{group(3, "", "c"), group(decision.NoIndex, "", "b"), group(decision.NoIndex, "x", "a")}},
-		"a cluster in two slices counts once": {[]*clusterv1beta1.PlacementDecision{slice(1, "1", "", "a", "b"), slice(2, "0", "", "b")}, []decision.Group{group(0, "", "b"), group(1, "", "a")}},
-		"an entry without a name is ignored":  {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "")}, []decision.Group{group(0, "")}},
+		"no slices make no group":         {nil, []decision.Group{}},
+		"one empty slice makes one group": {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "")}, []decision.Group{group(0, "")}},
+		"slices of a group are put together": {
+			[]*clusterv1beta1.PlacementDecision{slice(2, "0", "", "c", "a"), slice(1, "0", "", "b")},
+			[]decision.Group{group(0, "", "a", "b", "c")},
+		},
+		"indexes are numbers, not texts": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "10", "", "a"), slice(2, "9", "", "b")},
+			[]decision.Group{group(9, "", "b"), group(10, "", "a")},
+		},
+		"gaps in the indexes lose no group": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "7", "", "a"), slice(2, "2", "x", "b")},
+			[]decision.Group{group(2, "x", "b"), group(7, "", "a")},
+		},
+		"names may repeat": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a"), slice(2, "1", "x", "b")},
+			[]decision.Group{group(0, "x", "a"), group(1, "x", "b")},
+		},
+		"an index that cannot be read": {[]*clusterv1beta1.PlacementDecision{
+			slice(1, "one", "x", "a"), slice(2, "-4", "", "b"),
+			slice(3, "3", "", "c"),
+		}, []decision.Group{group(3, "", "c"), group(decision.NoIndex, "", "b"), group(decision.NoIndex, "x", "a")}},
+		"a cluster in two slices counts once": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "1", "", "a", "b"), slice(2, "0", "", "b")},
+			[]decision.Group{group(0, "", "b"), group(1, "", "a")},
+		},
+		"an entry without a name is ignored": {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "")}, []decision.Group{group(0, "")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,11 +124,23 @@ func TestDiff(t *testing.T) {
 		after []*clusterv1beta1.PlacementDecision
 		want  decision.Change
 	}{
-		"the same in other slices": {[]*clusterv1beta1.PlacementDecision{slice(7, "0", "x", "b"), slice(8, "0", "x", "a"), slice(9, "1", "", "c", "d")}, decision.Change{}},
-		"some come, some go":       {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "z", "a"), slice(2, "1", "", "y", "d")}, decision.Change{Added: []string{"y", "z"}, Removed: []string{"b", "c"}}},
-		"some change groups":       {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a", "c"), slice(2, "1", "", "b", "d")}, decision.Change{Regrouped: []string{"b", "c"}}},
-		"a group gets a name":      {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a", "b"), slice(2, "1", "y", "c", "d")}, decision.Change{Regrouped: []string{"c", "d"}}},
-		"all go":                   {nil, decision.Change{Removed: []string{"a", "b", "c", "d"}}},
+		"the same in other slices": {[]*clusterv1beta1.PlacementDecision{
+			slice(7, "0", "x", "b"), slice(8, "0", "x", "a"),
+			slice(9, "1", "", "c", "d"),
+		}, decision.Change{}},
+		"some come, some go": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "z", "a"), slice(2, "1", "", "y", "d")},
+			decision.Change{Added: []string{"y", "z"}, Removed: []string{"b", "c"}},
+		},
+		"some change groups": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a", "c"), slice(2, "1", "", "b", "d")},
+			decision.Change{Regrouped: []string{"b", "c"}},
+		},
+		"a group gets a name": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a", "b"), slice(2, "1", "y", "c", "d")},
+			decision.Change{Regrouped: []string{"c", "d"}},
+		},
+		"all go": {nil, decision.Change{Removed: []string{"a", "b", "c", "d"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,8 @@ func TestUsersGetNoFurtherDependencies(t *testing.T) {
 	_ = os.Getenv("BERTH_AREA_SOURCES") // go test keeps the result while no Go file changes, see internal/checkout
 	list := func(folder string, packages ...string) []string {
 		t.Helper()
-		command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, packages...)...)
+		command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"},
+			packages...)...)
 		command.Dir = folder
 		printed, err := command.Output()
 		if err != nil {

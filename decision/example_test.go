@@ -12,7 +12,8 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// listerFunc makes a lister of a function. Controllers have a lister over the store of an informer, such as a PlacementDecisionNamespaceLister.
+// listerFunc makes a lister of a function. Controllers have a lister over the store of an informer, such as a
+// PlacementDecisionNamespaceLister.
 type listerFunc func(labels.Selector) ([]*clusterv1beta1.PlacementDecision, error)
 
 func (f listerFunc) List(selector labels.Selector) ([]*clusterv1beta1.PlacementDecision, error) {

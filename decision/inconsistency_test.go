@@ -28,19 +28,40 @@ func TestInconsistencies(t *testing.T) {
 		slices []*clusterv1beta1.PlacementDecision
 		want   []string
 	}{
-		"at rest":                             {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", many(100)...), slice(2, "1", "", "d")}, nil},
-		"gaps in the indexes":                 {[]*clusterv1beta1.PlacementDecision{slice(1, "2", "", "a"), slice(4, "5", "", "b")}, nil},
-		"a cluster on its way":                {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "b"), slice(2, "1", "", "b")}, []string{"cluster b is in two slices"}},
-		"a cluster on its way inside a group": {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "b"), slice(2, "0", "", "b")}, []string{"cluster b is in two slices"}},
-		"a name twice in a slice is no move":  {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "a")}, nil},
-		"more than a slice holds":             {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", many(101)...)}, []string{"slice web-decision-1 has more than 100 clusters"}},
-		"half relabelled":                     {[]*clusterv1beta1.PlacementDecision{slice(1, "1", "", "a"), slice(2, "1", "x", "b")}, []string{"slices of group 1 have different names"}},
-		"without an index, names may differ":  {[]*clusterv1beta1.PlacementDecision{slice(1, "", "", "a"), slice(2, "", "x", "b")}, nil},
+		"at rest": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", many(100)...), slice(2, "1", "", "d")},
+			nil,
+		},
+		"gaps in the indexes": {[]*clusterv1beta1.PlacementDecision{slice(1, "2", "", "a"), slice(4, "5", "", "b")}, nil},
+		"a cluster on its way": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "b"), slice(2, "1", "", "b")},
+			[]string{"cluster b is in two slices"},
+		},
+		"a cluster on its way inside a group": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "b"), slice(2, "0", "", "b")},
+			[]string{"cluster b is in two slices"},
+		},
+		"a name twice in a slice is no move": {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a", "a")}, nil},
+		"more than a slice holds": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", many(101)...)},
+			[]string{"slice web-decision-1 has more than 100 clusters"},
+		},
+		"half relabelled": {
+			[]*clusterv1beta1.PlacementDecision{slice(1, "1", "", "a"), slice(2, "1", "x", "b")},
+			[]string{"slices of group 1 have different names"},
+		},
+		"without an index, names may differ": {[]*clusterv1beta1.PlacementDecision{slice(1, "", "", "a"), slice(2, "", "x", "b")}, nil},
 		"half divided anew": {
-			[]*clusterv1beta1.PlacementDecision{filledUnder("s1", slice(1, "0", "", "a")), slice(2, "1", "", "b"), filledUnder("s2", slice(3, "2", "", "c"))},
+			[]*clusterv1beta1.PlacementDecision{
+				filledUnder("s1", slice(1, "0", "", "a")), slice(2, "1", "", "b"),
+				filledUnder("s2", slice(3, "2", "", "c")),
+			},
 			[]string{"slices have different group strategies"},
 		},
-		"a slice without a strategy": {[]*clusterv1beta1.PlacementDecision{filledUnder("s1", slice(1, "0", "", "a")), slice(2, "1", "", "b")}, nil},
+		"a slice without a strategy": {
+			[]*clusterv1beta1.PlacementDecision{filledUnder("s1", slice(1, "0", "", "a")), slice(2, "1", "", "b")},
+			nil,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +94,10 @@ func TestDisagreements(t *testing.T) {
 		"the status agrees":                  {placement(3, x, rest), nil},
 		"a status without groups":            {placement(3), nil},
 		"a status from before the last join": {placement(2), []string{"the status has 2 clusters, the slices have 3"}},
-		"a group that is still to come": {placement(3, x, rest, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: 2, Decisions: []string{"web-decision-4"}, ClustersCount: 4}), []string{
+		"a group that is still to come": {placement(3, x, rest, clusterv1beta1.DecisionGroupStatus{
+			DecisionGroupIndex: 2,
+			Decisions:          []string{"web-decision-4"}, ClustersCount: 4,
+		}), []string{
 			"the status lists 3 slices, which are not the 2 stored slices", "group 2: the status has 4 clusters, the slices have 0",
 		}},
 		"a group that the status does not have": {placement(3, x), []string{

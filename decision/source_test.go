@@ -55,7 +55,8 @@ func (p pager) List(_ context.Context, options metav1.ListOptions) (*clusterv1be
 func TestFromLister(t *testing.T) {
 	other := slice(1, "0", "", "z")
 	other.Labels[clusterv1beta1.PlacementLabel] = "other"
-	got, err := decision.FromLister(lister{slices: []*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a"), other, slice(2, "1", "", "b")}}, "web")
+	got, err := decision.FromLister(lister{slices: []*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a"), other, slice(2, "1", "", "b")}},
+		"web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,11 @@ func TestFromClient(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	selector := clusterv1beta1.PlacementLabel + "=web"
-	want := []metav1.ListOptions{{LabelSelector: selector}, {LabelSelector: selector, Continue: "more"}, {LabelSelector: selector, Continue: "more"}}
+	want := []metav1.ListOptions{
+		{LabelSelector: selector},
+		{LabelSelector: selector, Continue: "more"},
+		{LabelSelector: selector, Continue: "more"},
+	}
 	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -87,11 +92,13 @@ func TestFromClient(t *testing.T) {
 func TestFromClientThatFails(t *testing.T) {
 	pages := []*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a"), slice(2, "1", "", "b")}
 	var requests []metav1.ListOptions
-	if got, err := decision.FromClient(t.Context(), pager{slices: pages, fails: 2, requests: &requests}, "web"); !errors.Is(err, errBoom) || got.Len() != 0 {
+	if got, err := decision.FromClient(t.Context(), pager{slices: pages, fails: 2, requests: &requests}, "web"); !errors.Is(err, errBoom) ||
+		got.Len() != 0 {
 		t.Errorf("got %d clusters and error %v; want none, and boom: half a list is no decision", got.Len(), err)
 	}
 	requests = nil
-	if _, err := decision.FromClient(t.Context(), pager{slices: pages, endless: true, requests: &requests}, "web"); err == nil || len(requests) != 1000 {
+	if _, err := decision.FromClient(t.Context(), pager{slices: pages, endless: true, requests: &requests}, "web"); err == nil ||
+		len(requests) != 1000 {
 		t.Errorf("an endless list: error %v after %d pages", err, len(requests))
 	}
 }

@@ -84,7 +84,8 @@ func TestDiagrams(t *testing.T) {
 	for _, page := range pages(t) {
 		text := read(t, page)
 		for _, found := range diagram.FindAllStringSubmatch(text, -1) {
-			if kind, _, _ := strings.Cut(found[1], " "); !slices.Contains([]string{"flowchart", "gantt", "sequenceDiagram", "stateDiagram-v2", "xychart-beta"}, kind) {
+			if kind, _, _ := strings.Cut(found[1], " "); !slices.Contains(
+				[]string{"flowchart", "gantt", "sequenceDiagram", "stateDiagram-v2", "xychart-beta"}, kind) {
 				t.Errorf("%s: diagram of kind %q", page, kind)
 			}
 		}

@@ -146,7 +146,8 @@ func (t *Trace) ScoresExpired(visible func(cluster string) bool) Condition {
 	var expired []string
 	for _, column := range t.Ranking.Columns {
 		if on := t.expiredIn(column); len(on) > 0 {
-			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date%s and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date%s and count as 0 until AddOnPlacementScore %s is updated in the "+
+				"namespaces of their clusters",
 				column.Prioritizer.Name(), len(on), firstNames(on, visible), column.Prioritizer.Resource))
 		}
 	}
@@ -162,7 +163,8 @@ func (t *Trace) ScoresExpired(visible func(cluster string) bool) Condition {
 		for id := range read[resource].EachSet() {
 			on = append(on, t.Snapshot.Name(id))
 		}
-		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date%s and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date%s and left out until AddOnPlacementScore %s is updated in the "+
+			"namespaces of their clusters",
 			resource, len(on), firstNames(on, visible), resource))
 	}
 	if len(expired) == 0 {

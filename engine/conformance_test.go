@@ -105,7 +105,8 @@ func TestConformanceGroupsAndSlices(t *testing.T) {
 			},
 		},
 		"3: two canary groups of 10 and 290 others at 150 a group make four groups in six slices": {
-			state: state(placement().GroupByLabel("canary-eu", "canary", "eu").GroupByLabel("canary-us", "canary", "us").PerGroup("150"), canaries()...),
+			state: state(placement().GroupByLabel("canary-eu", "canary", "eu").GroupByLabel("canary-us", "canary", "us").PerGroup("150"),
+				canaries()...),
 			want: []string{
 				`1 in "canary-eu"#0: eu000 to eu009, 10 in all`, `2 in "canary-us"#1: us000 to us009, 10 in all`,
 				`3 in ""#2: w000 to w099, 100 in all`, `4 in ""#2: w100 to w149, 50 in all`,
@@ -214,7 +215,8 @@ func TestConformanceReasons(t *testing.T) {
 			state(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
 			[]string{
 				`1 in ""#0:`,
-				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a taint that is not tolerated",
+				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a " +
+					"taint that is not tolerated",
 				noMistake,
 			},
 		},
@@ -275,10 +277,12 @@ func TestConformanceClaims(t *testing.T) {
 	}
 	runScenarios(t, map[string]scenario{
 		"13: a claim value need not be a label value": {
-			state(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...), []string{`1 in ""#0: a`, satisfied, noMistake},
+			state(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...),
+			[]string{`1 in ""#0: a`, satisfied, noMistake},
 		},
 		"NotIn matches a cluster without the claim": {
-			state(placement().Claims(enginetest.Wants("version", "NotIn", "v1.27.0")), clusters...), []string{`1 in ""#0: a c`, satisfied, noMistake},
+			state(placement().Claims(enginetest.Wants("version", "NotIn", "v1.27.0")), clusters...),
+			[]string{`1 in ""#0: a c`, satisfied, noMistake},
 		},
 		"DoesNotExist matches a cluster without the claim": {
 			state(placement().Claims(enginetest.Wants("version", "DoesNotExist")), clusters...), []string{`1 in ""#0: c`, satisfied, noMistake},
@@ -297,7 +301,8 @@ func TestConformanceTaints(t *testing.T) {
 				At(at.Add(60 * time.Second)),
 			[]string{
 				`1 in ""#0:`,
-				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a taint that is not tolerated",
+				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a " +
+					"taint that is not tolerated",
 				noMistake,
 			},
 		},
@@ -332,11 +337,18 @@ func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 		state *enginetest.State
 		want  time.Time
 	}{
-		"never where nothing runs out":          {state(placement(), numbered("c", 2)...), time.Time{}},
-		"when the first toleration ends":        {state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
-		"never for a taint without timeAdded":   {state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
-		"right after a score that is used ends": {state(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
-		"never for a score that is not used":    {state(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
+		"never where nothing runs out": {state(placement(), numbered("c", 2)...), time.Time{}},
+		"when the first toleration ends": {
+			state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)),
+				enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))),
+			at.Add(40 * time.Second),
+		},
+		"never for a taint without timeAdded": {state(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)),
+			enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
+		"right after a score that is used ends": {state(placement().AddOn("r", "s", 1),
+			enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
+		"never for a score that is not used": {state(placement(),
+			enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := enginetest.Decide(t, tc.state).RecheckAt; !got.Equal(tc.want) {

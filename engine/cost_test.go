@@ -38,14 +38,28 @@ func TestAPlacementOverItsCostLimitKeepsItsDecisions(t *testing.T) {
 		change     func(*clusterv1beta1.Placement)
 		exceeded   string
 	}{
-		"as much as it may":                {clusters: within, predicates: []string{expensiveExpression}},
-		"one predicate":                    {clusters: beyond, predicates: []string{expensiveExpression}, exceeded: "Predicate:predicates[0].celExpressions[0]: "},
-		"two predicates, half of it each":  {clusters: beyond/2 + 1, predicates: []string{expensiveExpression, expensiveExpression}, exceeded: "Predicate:predicates[1].celExpressions[0]: "},
-		"tiers":                            {clusters: beyond, change: tiered(expensiveExpression, `true`), exceeded: "Tiers:tiers[0].celExpressions[0]: "},
-		"what predicates leave, for tiers": {clusters: beyond/2 + 1, predicates: []string{`true`, expensiveExpression}, change: tiered(expensiveExpression, `true`), exceeded: "Tiers:tiers[0].celExpressions[0]: "},
+		"as much as it may": {clusters: within, predicates: []string{expensiveExpression}},
+		"one predicate": {
+			clusters: beyond, predicates: []string{expensiveExpression},
+			exceeded: "Predicate:predicates[0].celExpressions[0]: ",
+		},
+		"two predicates, half of it each": {
+			clusters: beyond/2 + 1, predicates: []string{expensiveExpression, expensiveExpression},
+			exceeded: "Predicate:predicates[1].celExpressions[0]: ",
+		},
+		"tiers": {
+			clusters: beyond, change: tiered(expensiveExpression, `true`),
+			exceeded: "Tiers:tiers[0].celExpressions[0]: ",
+		},
+		"what predicates leave, for tiers": {
+			clusters: beyond/2 + 1, predicates: []string{`true`, expensiveExpression},
+			change: tiered(expensiveExpression, `true`), exceeded: "Tiers:tiers[0].celExpressions[0]: ",
+		},
 		"groups": {clusters: beyond, exceeded: "DecisionGroup:decisionGroups[0].celExpressions[0]: ", change: func(p *clusterv1beta1.Placement) {
 			p.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{
-				{GroupName: "costly", ClusterSelector: clusterv1beta1.GroupClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expensiveExpression}}}},
+				{GroupName: "costly", ClusterSelector: clusterv1beta1.GroupClusterSelector{
+					CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expensiveExpression}},
+				}},
 			}
 		}},
 	} {
@@ -106,7 +120,10 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 		}, true},
 		"a cluster":              {placement(""), func(live *enginetest.Live) { live.SetCluster(enginetest.Cluster("b").In("all").Obj()) }, true},
 		"a score, that it reads": {reads, func(live *enginetest.Live) { live.SetScore(score(2)) }, true},
-		"another score":          {reads, func(live *enginetest.Live) { live.SetScore(enginetest.Score("a001", "other").Value("cpu", 1).Obj()) }, false},
+		"another score": {
+			reads, func(live *enginetest.Live) { live.SetScore(enginetest.Score("a001", "other").Value("cpu", 1).Obj()) },
+			false,
+		},
 		"the name of a score is computed": {
 			placement(` || managedCluster.scores(managedCluster.metadata.name).size() > 5`), func(*enginetest.Live) {}, true,
 		},

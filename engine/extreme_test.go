@@ -29,8 +29,11 @@ func TestExtremeValuesDecideAsLargeValues(t *testing.T) {
 			Add(enginetest.Score("c00001", "load").Value("cpu", 100).Obj())
 	}
 	for name, of := range map[string]struct{ large, extreme *enginetest.State }{
-		"numberOfClusters":     {extreme(placement().Number(large), 1), extreme(placement().Number(math.MaxInt32), 1)},
-		"maxSkew":              {extreme(placement().Even(byLabel, "zone", large, true), 1), extreme(placement().Even(byLabel, "zone", math.MaxInt32, true), 1)},
+		"numberOfClusters": {extreme(placement().Number(large), 1), extreme(placement().Number(math.MaxInt32), 1)},
+		"maxSkew": {
+			extreme(placement().Even(byLabel, "zone", large, true), 1),
+			extreme(placement().Even(byLabel, "zone", math.MaxInt32, true), 1),
+		},
 		"tolerationSeconds":    {extreme(tolerate(large), 1), extreme(tolerate(math.MaxInt64), 1)},
 		"stabilizationSeconds": {extreme(placement().Failback(large), 1), extreme(placement().Failback(math.MaxInt32), 1)},
 		"maxUnavailable":       {extreme(placement().Budget("1000000", time.Hour), 1), extreme(placement().Budget("2147483647", time.Hour), 1)},

@@ -74,5 +74,6 @@ func grows(t *testing.T, n int, of sized) {
 			return
 		}
 	}
-	t.Errorf("%v at %d and %v at %d: %.2f times as long, want less than %d", least[0], sizes[0], least[1], sizes[1], float64(least[1])/float64(least[0]), mostGrowth)
+	t.Errorf("%v at %d and %v at %d: %.2f times as long, want less than %d", least[0], sizes[0], least[1], sizes[1],
+		float64(least[1])/float64(least[0]), mostGrowth)
 }

@@ -70,7 +70,9 @@ func oneLevel(tb testing.TB, n int) (run func() int, want int) {
 
 func antiAffinity(tb testing.TB, n int) (run func() int, want int) {
 	p := placement().Number(int32(n)).Obj()
-	p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel}}
+	p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{
+		{TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel},
+	}
 	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i/2)) }), ledger.Ledger{}, n/2)
 }
 
@@ -170,7 +172,8 @@ func budgetSpent(tb testing.TB, n int) (run func() int, want int) {
 func addOnScores(tb testing.TB, n int) (run func() int, want int) {
 	w := many(n, placement().AddOn("load", "cpu", 1).Number(int32(n/2)).ByScore("1m").Obj(), nil)
 	for i := range n {
-		w.Add(enginetest.Score(fmt.Sprintf("c%05d", i), "load").Value("cpu", int32(i%200-100)).ValidUntil(enginetest.Epoch.Add(time.Duration(n+i) * time.Hour)).Obj())
+		w.Add(enginetest.Score(fmt.Sprintf("c%05d", i), "load").Value("cpu",
+			int32(i%200-100)).ValidUntil(enginetest.Epoch.Add(time.Duration(n+i) * time.Hour)).Obj())
 	}
 	p := enginetest.Program(tb, w)
 	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n / 2

@@ -40,10 +40,16 @@ func BenchmarkSchedule(b *testing.B) {
 		placement *enginetest.PlacementBuilder
 		want      func(clusters int) int
 	}{
-		"all clusters":      {placement(), func(n int) int { return n - (n+19)/20 }},
-		"a region":          {placement().Predicate(region).Tolerate(enginetest.Tolerates("gpu", "")), func(n int) int { return (n + 5) / 7 }},
-		"the ten roomiest":  {placement().Number(10).BuiltIn("ResourceAllocatableCPU", 1).BuiltIn("ResourceAllocatableMemory", 1), func(n int) int { return min(10, n-(n+19)/20) }},
-		"by an expression":  {placement().CEL(`managedCluster.metadata.labels.region == "r1"`).Tolerate(enginetest.Tolerates("gpu", "")), func(n int) int { return (n + 5) / 7 }},
+		"all clusters": {placement(), func(n int) int { return n - (n+19)/20 }},
+		"a region":     {placement().Predicate(region).Tolerate(enginetest.Tolerates("gpu", "")), func(n int) int { return (n + 5) / 7 }},
+		"the ten roomiest": {
+			placement().Number(10).BuiltIn("ResourceAllocatableCPU", 1).BuiltIn("ResourceAllocatableMemory", 1),
+			func(n int) int { return min(10, n-(n+19)/20) },
+		},
+		"by an expression": {
+			placement().CEL(`managedCluster.metadata.labels.region == "r1"`).Tolerate(enginetest.Tolerates("gpu", "")),
+			func(n int) int { return (n + 5) / 7 },
+		},
 		"in groups of five": {placement().PerGroup("5"), func(n int) int { return n - (n+19)/20 }},
 	} {
 		for _, clusters := range []int{10, 1_000, 10_000} {
@@ -206,7 +212,8 @@ func BenchmarkSpread(b *testing.B) {
 		"apart in 10,000 zones":      {apart, 10_000, []int32{1_000}},
 	} {
 		sample := spread(b, 300, min(tc.zones, 100), 40, tc.policy)
-		if want, got := oracle(b).Decide(sample, enginetest.OnlyPlacement(b, sample)), enginetest.OutcomeAfter(sample, enginetest.Decide(b, sample)); want.JSON() != got.JSON() {
+		if want, got := oracle(b).Decide(sample, enginetest.OnlyPlacement(b, sample)),
+			enginetest.OutcomeAfter(sample, enginetest.Decide(b, sample)); want.JSON() != got.JSON() {
 			b.Fatalf("%s: a sample is decided otherwise by the oracle (-oracle +engine):\n%s", name, cmp.Diff(want, got))
 		}
 		for _, wanted := range tc.wanted {

@@ -190,7 +190,8 @@ func explanation(t *testing.T, w *enginetest.State, result *engine.Result) strin
 	}
 	for index, group := range result.Groups {
 		for _, slice := range group.Slices {
-			fmt.Fprintf(out, "%s in group %d %q: %s\n", plan.SliceName(placement.Name, slice.Number), index, group.Name, strings.Join(slice.Clusters, " "))
+			fmt.Fprintf(out, "%s in group %d %q: %s\n", plan.SliceName(placement.Name, slice.Number), index, group.Name,
+				strings.Join(slice.Clusters, " "))
 		}
 	}
 	trial := explain.Case{Snapshot: w.Snapshot(), Placement: placement, Past: plan.ReadLedger(placement), Env: enginetest.Env(t)}

@@ -26,7 +26,10 @@ func TestAnUnknownClusterHasNoVerdict(t *testing.T) {
 func TestAProgramRetainsNothingOfItsPlacement(t *testing.T) {
 	seconds := int64(60)
 	p := placement().Sets("all").Obj()
-	p.Spec.Tolerations = append(p.Spec.Tolerations, clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds})
+	p.Spec.Tolerations = append(p.Spec.Tolerations, clusterv1beta1.Toleration{
+		Operator:          clusterv1beta1.TolerationOpExists,
+		TolerationSeconds: &seconds,
+	})
 	compiled, faults := program.Compile(p, enginetest.Env(t))
 	if len(faults) > 0 {
 		t.Fatal(faults.ToAggregate())

@@ -97,7 +97,8 @@ func saveSnapshot(ctx context.Context, dir, path string) error {
 			return err
 		}
 		if err := client.SaveSnapshot(ctx, path); err != nil {
-			return fmt.Errorf("the hub of data folder %s runs, and its database cannot be copied; try again if the hub is starting or stopping: %w", dir, err)
+			return fmt.Errorf("the hub of data folder %s runs, and its database cannot be copied; try again if the hub is starting or stopping: %w",
+				dir, err)
 		}
 		return nil
 	}
@@ -110,7 +111,8 @@ func saveSnapshot(ctx context.Context, dir, path string) error {
 	}
 	etcd, err := embed.StartEtcd(ctx, embed.EtcdOptions{
 		Dir: locked.Path(datadir.EtcdFolder), CA: client.CA,
-		Cert: locked.Path(datadir.PKIFolder, "etcd-server.crt"), CertKey: locked.Path(datadir.PKIFolder, "etcd-server.key"), Quota: DefaultDatabaseQuota,
+		Cert: locked.Path(datadir.PKIFolder, "etcd-server.crt"), CertKey: locked.Path(datadir.PKIFolder, "etcd-server.key"),
+		Quota: DefaultDatabaseQuota,
 	}, embed.Logs{Writer: io.Discard})
 	if err != nil {
 		return err

@@ -44,7 +44,8 @@ func (p *controlPlane) publishClusterInfo(ctx context.Context) error {
 		return fmt.Errorf("publishing %s: %w", clusterInfo, err)
 	}
 	const role = "berth:" + clusterInfo
-	rule := applyrbacv1.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("configmaps").WithResourceNames(clusterInfo).WithVerbs("get")
+	rule := applyrbacv1.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("configmaps").WithResourceNames(clusterInfo).WithVerbs(
+		"get")
 	if _, err := client.RbacV1().Roles(namespace).Apply(ctx, applyrbacv1.Role(role, namespace).WithRules(rule), own); err != nil {
 		return fmt.Errorf("publishing %s: %w", clusterInfo, err)
 	}

@@ -150,8 +150,8 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	return p.publish(ctx, users)
 }
 
-// startManager starts the manager and installs what it may change. A hub that has moved to another Kubernetes runs no manager, and refuses the
-// objects.
+// startManager starts the manager and installs what it may change. A hub that has moved to another Kubernetes runs no manager, and refuses
+// the objects.
 func (p *controlPlane) startManager(ctx context.Context, manifests, others manifest.Bundle) error {
 	movedTo, err := export.MovedTo(ctx, p.admin)
 	switch {
@@ -196,7 +196,8 @@ func (p *controlPlane) startStorage(ctx context.Context, etcd Etcd) error {
 	return nil
 }
 
-// publish writes the kubeconfig of the administrator, by which other programs see that the hub is ready, and starts the agent, which uses it.
+// publish writes the kubeconfig of the administrator, by which other programs see that the hub is ready, and starts the agent, which uses
+// it.
 func (p *controlPlane) publish(ctx context.Context, users *systemUsers) error {
 	if err := users.publish(); err != nil {
 		return err

@@ -26,7 +26,8 @@ import (
 )
 
 // ErrStarted is returned when this process has started a hub before.
-var ErrStarted = errors.New("starting the hub: this process has started one before, and Kubernetes' globals allow one per process; start another process")
+var ErrStarted = errors.New("starting the hub: this process has started one before, and Kubernetes' globals allow one per " +
+	"process; start another process")
 
 // started guards the globals of Kubernetes: see the package comment.
 var started atomic.Bool //nolint:gochecknoglobals // it mirrors Kubernetes' process-wide state

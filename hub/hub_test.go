@@ -28,11 +28,14 @@ func TestStartRefusesBadOptions(t *testing.T) {
 		opts hub.Options
 		want string
 	}{
-		"no folder":    {want: "no data folder given"},
-		"bad port":     {opts: hub.Options{DataDir: t.TempDir(), Port: 70000}, want: "port 70000 is not between 0 and 65535"},
-		"bad address":  {opts: hub.Options{DataDir: t.TempDir(), Listen: "hub.example"}, want: "\"hub.example\" is no IP address"},
-		"no URL":       {opts: hub.Options{DataDir: t.TempDir(), Listen: "0.0.0.0"}, want: "needs the URL that agents use"},
-		"bad URL":      {opts: hub.Options{DataDir: t.TempDir(), AdvertiseURL: "http://hub.example"}, want: "is not of the form https://HOST:PORT"},
+		"no folder":   {want: "no data folder given"},
+		"bad port":    {opts: hub.Options{DataDir: t.TempDir(), Port: 70000}, want: "port 70000 is not between 0 and 65535"},
+		"bad address": {opts: hub.Options{DataDir: t.TempDir(), Listen: "hub.example"}, want: "\"hub.example\" is no IP address"},
+		"no URL":      {opts: hub.Options{DataDir: t.TempDir(), Listen: "0.0.0.0"}, want: "needs the URL that agents use"},
+		"bad URL": {
+			opts: hub.Options{DataDir: t.TempDir(), AdvertiseURL: "http://hub.example"},
+			want: "is not of the form https://HOST:PORT",
+		},
 		"bad name":     {opts: hub.Options{DataDir: t.TempDir(), SANs: []string{"*"}}, want: "neither a DNS name nor an IP address"},
 		"bad manifest": {opts: hub.Options{DataDir: t.TempDir(), Manifests: []fs.FS{manifests}}, want: "parsing bad.yaml"},
 	}

@@ -29,10 +29,11 @@ type keys struct {
 	expired                                error          // names the former authority that is left out, because it has expired; else nil
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
-	formerSigning                          string // the path of the key that signed them before and still verifies them; empty outside a rotation
-	clientCAs                              string // the path of the bundle with the authorities of users and agents
-	proxyCAs                               string // the path of the bundle with the authorities of the aggregator
-	rootCAs                                string // the path of the bundle that verifies the API server
+	// the path of the key that signed them before and still verifies them; empty outside a rotation
+	formerSigning string
+	clientCAs     string // the path of the bundle with the authorities of users and agents
+	proxyCAs      string // the path of the bundle with the authorities of the aggregator
+	rootCAs       string // the path of the bundle that verifies the API server
 }
 
 // trusted returns the bundle that verifies the API server and users. The authority that signs is the first.
@@ -81,7 +82,8 @@ func openAuthorities(dir string, now time.Time) (*keys, error) {
 		return k, nil
 	}
 	if k.former, err = pki.Existing(dir, state.Former, now); errors.Is(err, pki.ErrExpired) {
-		k.expired, err = fmt.Errorf("the former CA %s in %s: %w, so the hub trusts it no more; end the rotation with `berth-hub ca drop`", state.Former, dir, pki.ErrExpired), nil
+		k.expired, err = fmt.Errorf("the former CA %s in %s: %w, so the hub trusts it no more; end the rotation with `berth-hub ca drop`",
+			state.Former, dir, pki.ErrExpired), nil
 	}
 	return k, err
 }
@@ -125,7 +127,8 @@ func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, err
 		return nil, err
 	}
 	k.hosts = hosts
-	k.clientCAs, k.proxyCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "proxy-cas.crt"), filepath.Join(dir, "root-cas.crt")
+	k.clientCAs, k.proxyCAs, k.rootCAs = filepath.Join(dir, "client-cas.crt"), filepath.Join(dir, "proxy-cas.crt"),
+		filepath.Join(dir, "root-cas.crt")
 	if err := pki.WriteFile(k.rootCAs, k.trusted()); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ const (
 
 var (
 	errNoUser       = errors.New("name the user: --user jane")
-	errMastersGroup = errors.New("no kubeconfig is written for the group " + mastersGroup + ", which no role limits; " + datadir.AdminKubeconfig + " in the data folder is the administrator's")
+	errMastersGroup = errors.New("no kubeconfig is written for the group " + mastersGroup + ", which no role limits; " +
+		datadir.AdminKubeconfig + " in the data folder is the administrator's")
 )
 
 // Kubeconfig describes a kubeconfig for a user of a hub. The roles of the user and the groups determine its permissions.

@@ -163,7 +163,8 @@ func (r *renewal) promoteAgents(ctx context.Context, now time.Time) error {
 	if err := r.keys.agents.Promote(now); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Replaced the CA of agents; the former one stays trusted until its certificates have expired", "end", r.keys.agents.Signing().End())
+	klog.FromContext(ctx).Info("Replaced the CA of agents; the former one stays trusted until its certificates have expired", "end",
+		r.keys.agents.Signing().End())
 	return r.keys.writeBundles()
 }
 

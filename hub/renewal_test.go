@@ -102,7 +102,10 @@ func parsed(t *testing.T, text []byte) *x509.Certificate {
 
 // signedParts are the files with the certificates that a running hub signs for its own parts.
 func signedParts() []string {
-	return []string{"admin.crt", "controllers.crt", "etcd-client.crt", "etcd-server.crt", "manager.crt", "proxy.crt", "serving.crt", datadir.AdminKubeconfig}
+	return []string{
+		"admin.crt", "controllers.crt", "etcd-client.crt", "etcd-server.crt", "manager.crt", "proxy.crt", "serving.crt",
+		datadir.AdminKubeconfig,
+	}
 }
 
 func TestCertificatesAreRenewedAfterHalfOfTheirLife(t *testing.T) {

@@ -81,7 +81,8 @@ func acceptBackup(manifest backup.Manifest) error {
 	for _, file := range manifest.Files {
 		found = found || file.Name == snapshotName
 		if file.Name != snapshotName && !datadir.IsKept(file.Name) {
-			return fmt.Errorf("it has the file %q, which this release does not know: use the release of Berth that wrote it (%s)", file.Name, manifest.Berth)
+			return fmt.Errorf("it has the file %q, which this release does not know: use the release of Berth that wrote it (%s)", file.Name,
+				manifest.Berth)
 		}
 	}
 	if !found {
@@ -97,7 +98,8 @@ func acceptBackup(manifest backup.Manifest) error {
 		return fmt.Errorf("its version of Kubernetes is %q: %w", manifest.Kubernetes, err)
 	}
 	if written.Major() != own.Major() || written.Minor() > own.Minor() {
-		return fmt.Errorf("its version of Kubernetes is %s, which is newer than the %s of this release: use the release of Berth that wrote it (%s), or a later one",
+		return fmt.Errorf("its version of Kubernetes is %s, which is newer than the %s of this release: use the release of Berth that "+
+			"wrote it (%s), or a later one",
 			manifest.Kubernetes, linked, manifest.Berth)
 	}
 	return nil

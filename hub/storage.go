@@ -148,7 +148,8 @@ func (k *storageKeeper) defragment(ctx context.Context, before storage.State) er
 	if err := k.database.Defragment(); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Defragmented the database", "bytesBefore", before.Size, "bytesAfter", k.database.Usage().Size, "took", k.clock.Since(k.defragmented))
+	klog.FromContext(ctx).Info("Defragmented the database", "bytesBefore", before.Size, "bytesAfter", k.database.Usage().Size, "took",
+		k.clock.Since(k.defragmented))
 	return nil
 }
 

@@ -53,7 +53,8 @@ func (d *fakeDatabase) SetReadOnly(_ context.Context, readOnly bool) error {
 func newTestKeeper(database *fakeDatabase, free *int64) (*storageKeeper, *testclock.FakeClock) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	return &storageKeeper{
-		database: database, free: func() (int64, error) { return *free, nil }, quota: 1024 * mib, minFree: 256 * mib, clock: clock, defragmented: clock.Now(),
+		database: database, free: func() (int64, error) { return *free, nil }, quota: 1024 * mib, minFree: 256 * mib, clock: clock,
+		defragmented: clock.Now(),
 	}, clock
 }
 

@@ -108,7 +108,10 @@ func TestKubeconfigIsScopedAndPrivate(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := Kubeconfig{DataDir: dir.Path(), Path: path, Identity: Identity{User: "jane", Groups: []string{"team", "ops"}}, Lifetime: 24 * time.Hour}
+	kubeconfig := Kubeconfig{
+		DataDir: dir.Path(), Path: path, Identity: Identity{User: "jane", Groups: []string{"team", "ops"}},
+		Lifetime: 24 * time.Hour,
+	}
 	end, err := kubeconfig.Write(clocktesting.NewFakePassiveClock(today))
 	if err != nil {
 		t.Fatal(err)
@@ -145,12 +148,21 @@ func TestKubeconfigIsRefused(t *testing.T) {
 		kubeconfig Kubeconfig
 		want       string
 	}{
-		"without a user":            {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour}, "name the user"},
-		"for the administrators":    {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{"system:masters"}}}, "no role limits"},
-		"for a moment":              {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Second, Identity: jane}, "lives from 1m0s"},
-		"for more than a year":      {Kubeconfig{DataDir: dir.Path(), Lifetime: 366 * 24 * time.Hour, Identity: jane}, "lives from 1m0s"},
-		"in a folder without a hub": {Kubeconfig{DataDir: unused, Lifetime: time.Hour, Identity: jane}, "no hub has run in the data folder " + unused},
-		"of a group with no name":   {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{""}}}, "a group has no name"},
+		"without a user": {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour}, "name the user"},
+		"for the administrators": {Kubeconfig{
+			DataDir: dir.Path(), Lifetime: time.Hour,
+			Identity: Identity{"jane", []string{"system:masters"}},
+		}, "no role limits"},
+		"for a moment":         {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Second, Identity: jane}, "lives from 1m0s"},
+		"for more than a year": {Kubeconfig{DataDir: dir.Path(), Lifetime: 366 * 24 * time.Hour, Identity: jane}, "lives from 1m0s"},
+		"in a folder without a hub": {
+			Kubeconfig{DataDir: unused, Lifetime: time.Hour, Identity: jane},
+			"no hub has run in the data folder " + unused,
+		},
+		"of a group with no name": {
+			Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{""}}},
+			"a group has no name",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.kubeconfig.Path = filepath.Join(t.TempDir(), "kubeconfig")

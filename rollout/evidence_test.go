@@ -43,13 +43,19 @@ func TestEvidence(t *testing.T) {
 			rollout.Evidence{Gates: gates("canary qa")}, progressive, "0/qa:a 1:b", "", "a=WaitsForProof b=WaitsForProof", "MandatoryGroupUnproven",
 		},
 		"a lost cluster counts": {
-			rollout.Evidence{Gates: gates(""), Lost: map[decision.GroupKey]int{{Index: 0}: 2}}, progressive, "0:a,b", "", "a=WaitsForRepair b=WaitsForRepair", "Breached",
+			rollout.Evidence{Gates: gates(""), Lost: map[decision.GroupKey]int{{Index: 0}: 2}},
+			progressive, "0:a,b", "",
+			"a=WaitsForRepair b=WaitsForRepair", "Breached",
 		},
 		"a lost cluster of a mandatory group counts whatever maxFailures is": {
-			rollout.Evidence{Gates: gates("canary"), Lost: map[decision.GroupKey]int{canary: 1}}, progressive, "1:b", "", "b=WaitsForRepair", "Breached",
+			rollout.Evidence{Gates: gates("canary"), Lost: map[decision.GroupKey]int{canary: 1}},
+			progressive, "1:b", "", "b=WaitsForRepair",
+			"Breached",
 		},
 		"a lost cluster within maxFailures": {
-			rollout.Evidence{Gates: gates(""), Lost: map[decision.GroupKey]int{{Index: 0}: 1}}, progressive, "0:a,b", "", "a=Starting b=Starting", "Advancing",
+			rollout.Evidence{Gates: gates(""), Lost: map[decision.GroupKey]int{{Index: 0}: 1}},
+			progressive, "0:a,b", "", "a=Starting b=Starting",
+			"Advancing",
 		},
 		"a percentage is of the clusters at the start": {
 			rollout.Evidence{Gates: gates(""), Total: 5},
@@ -60,7 +66,9 @@ func TestEvidence(t *testing.T) {
 			rollout.Evidence{Gates: gates(""), Breached: true}, progressive, "0:a,b", "", "a=WaitsForRepair b=WaitsForRepair", "Breached",
 		},
 		"a finished rollout is not breached": {
-			rollout.Evidence{Gates: gates(""), Finished: true, Breached: true}, progressive, "0:a,b,c", "a=Failed b=Failed", "a=Failing b=Failing c=Starting", "Advancing",
+			rollout.Evidence{Gates: gates(""), Finished: true, Breached: true},
+			progressive, "0:a,b,c", "a=Failed b=Failed",
+			"a=Failing b=Failing c=Starting", "Advancing",
 		},
 		"type All is breached": {
 			rollout.Evidence{Gates: gates("")}, `type: All`, "0:a,b", "a=Failed", "a=Failing b=WaitsForRepair", "Breached",
@@ -87,7 +95,8 @@ func TestEvidence(t *testing.T) {
 // TestAFailureCountsUntilSuccess: a cluster that failed is under way again, and counts twice: as a failure and as in flight.
 func TestAFailureCountsUntilSuccess(t *testing.T) {
 	of := []rollout.Status{{Cluster: "a", State: rollout.StateProgressing, Since: now, Failed: true}}
-	step := rollout.Evidence{Gates: gates("")}.Next(strategy(t, `{type: Progressive, progressive: {maxConcurrency: 2}}`), groups(t, "0:a,b"), of, now)
+	step := rollout.Evidence{Gates: gates("")}.Next(strategy(t, `{type: Progressive, progressive: {maxConcurrency: 2}}`), groups(t, "0:a,b"),
+		of, now)
 	if got := codes(step); got != "a=UnderWay b=WaitsForRepair" || !step.Breached || step.InFlight != 1 || step.Failures != 1 {
 		t.Errorf("%s, %+v", got, step)
 	}
@@ -104,14 +113,24 @@ func TestTheSentenceOfABreach(t *testing.T) {
 		"a failure": {one, "0:a,b,c,d", "a=Failed", 4, 0, "1 cluster of 4 failed, more than maxFailures allows: no more clusters start"},
 		"a loss":    {one, "0:b,c,d", "", 4, 1, "1 cluster was lost; maxFailures allows 0 of the 4 at the start: no more clusters start"},
 		"both": {
-			one, "0:a,b,c,d", "a=Failed b=Failed", 4, 1, "2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the start: no more clusters start",
+			one, "0:a,b,c,d", "a=Failed b=Failed", 4, 1, "2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the " +
+				"start: no more clusters start",
 		},
 		"two losses": {
 			one, "0:a,b", "a=Failed", 4, 2, "1 cluster failed and 2 were lost; maxFailures allows 0 of the 4 at the start: no more clusters start",
 		},
-		"by group":        {perGroup, "0:a,b 1:c", "a=Failed", 4, 1, "1 cluster failed and 1 was lost, more than maxFailures allows: no more clusters start"},
-		"a part succeeds": {`{type: Progressive, progressive: {maxFailures: 50%}}`, "0:a,b", "a=Succeeded b=Succeeded", 4, 1, "Rolled out to 2 clusters, 1 lost"},
-		"all failed":      {one, "0:a,b", "a=Failed b=Failed", 4, 1, "2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the start, and none is left to start"},
+		"by group": {
+			perGroup, "0:a,b 1:c", "a=Failed", 4, 1,
+			"1 cluster failed and 1 was lost, more than maxFailures allows: no more clusters start",
+		},
+		"a part succeeds": {
+			`{type: Progressive, progressive: {maxFailures: 50%}}`, "0:a,b", "a=Succeeded b=Succeeded", 4, 1,
+			"Rolled out to 2 clusters, 1 lost",
+		},
+		"all failed": {
+			one, "0:a,b", "a=Failed b=Failed", 4, 1,
+			"2 clusters failed and 1 was lost; maxFailures allows 0 of the 4 at the start, and none is left to start",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			of := rollout.Evidence{Gates: gates(""), Total: tc.total}

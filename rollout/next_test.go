@@ -24,20 +24,40 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 		strategy string
 		want     []string
 	}{
-		"an unknown type":           {`{type: Canary}`, []string{`s.type: Unsupported value: "Canary": supported values: "All", "Progressive", "ProgressivePerGroup"`}},
-		"a deadline without a unit": {`{type: All, all: {progressDeadline: "10"}}`, []string{`s.all.progressDeadline: Invalid value: "10": ` + duration}},
-		"a deadline of 0":           {`{all: {progressDeadline: "0"}}`, []string{`s.all.progressDeadline: Invalid value: "0": ` + duration}},
-		"a deadline in pipes":       {`{all: {progressDeadline: "5|"}}`, []string{`s.all.progressDeadline: Invalid value: "5|": ` + duration}},
-		"a deadline before now":     {`{all: {progressDeadline: "-5m"}}`, []string{`s.all.progressDeadline: Invalid value: "-5m": ` + duration}},
-		"a deadline with a tail":    {`{all: {progressDeadline: "5m soon"}}`, []string{`s.all.progressDeadline: Invalid value: "5m soon": ` + duration}},
-		"a negative minSuccessTime": {`{type: Progressive, progressive: {minSuccessTime: -1m}}`, []string{`s.progressive.minSuccessTime: Invalid value: "-1m0s": must not be negative; write 0 to continue at once`}},
-		"fewer failures than none":  {`{type: ProgressivePerGroup, progressivePerGroup: {maxFailures: -1}}`, []string{`s.progressivePerGroup.maxFailures: Invalid value: -1: ` + number}},
-		"everything at once": {`{type: Progressive, progressive: {progressDeadline: 1m, maxConcurrency: some, maxFailures: 101%, mandatoryDecisionGroups: [{groupName: a}, {groupIndex: -1}]}}`, []string{
-			`s.progressive.maxFailures: Invalid value: "101%": ` + number,
-			`s.progressive.mandatoryDecisionGroups[1].groupIndex: Invalid value: -1: must be 0 or more; groups are counted from 0`,
-			`s.progressive.maxConcurrency: Invalid value: "some": ` + number,
-		}},
-		"a number that is too large": {`{type: Progressive, progressive: {maxConcurrency: "99999999999"}}`, []string{`s.progressive.maxConcurrency: Invalid value: "99999999999": ` + number}},
+		"an unknown type": {
+			`{type: Canary}`,
+			[]string{`s.type: Unsupported value: "Canary": supported values: "All", "Progressive", "ProgressivePerGroup"`},
+		},
+		"a deadline without a unit": {
+			`{type: All, all: {progressDeadline: "10"}}`,
+			[]string{`s.all.progressDeadline: Invalid value: "10": ` + duration},
+		},
+		"a deadline of 0":       {`{all: {progressDeadline: "0"}}`, []string{`s.all.progressDeadline: Invalid value: "0": ` + duration}},
+		"a deadline in pipes":   {`{all: {progressDeadline: "5|"}}`, []string{`s.all.progressDeadline: Invalid value: "5|": ` + duration}},
+		"a deadline before now": {`{all: {progressDeadline: "-5m"}}`, []string{`s.all.progressDeadline: Invalid value: "-5m": ` + duration}},
+		"a deadline with a tail": {
+			`{all: {progressDeadline: "5m soon"}}`,
+			[]string{`s.all.progressDeadline: Invalid value: "5m soon": ` + duration},
+		},
+		"a negative minSuccessTime": {
+			`{type: Progressive, progressive: {minSuccessTime: -1m}}`,
+			[]string{`s.progressive.minSuccessTime: Invalid value: "-1m0s": must not be negative; write 0 to continue at once`},
+		},
+		"fewer failures than none": {
+			`{type: ProgressivePerGroup, progressivePerGroup: {maxFailures: -1}}`,
+			[]string{`s.progressivePerGroup.maxFailures: Invalid value: -1: ` + number},
+		},
+		"everything at once": {
+			`{type: Progressive, progressive: {progressDeadline: 1m, maxConcurrency: some, maxFailures: 101%, mandatoryDecisionGroups: [{groupName: a}, {groupIndex: -1}]}}`, []string{
+				`s.progressive.maxFailures: Invalid value: "101%": ` + number,
+				`s.progressive.mandatoryDecisionGroups[1].groupIndex: Invalid value: -1: must be 0 or more; groups are counted from 0`,
+				`s.progressive.maxConcurrency: Invalid value: "some": ` + number,
+			},
+		},
+		"a number that is too large": {
+			`{type: Progressive, progressive: {maxConcurrency: "99999999999"}}`,
+			[]string{`s.progressive.maxConcurrency: Invalid value: "99999999999": ` + number},
+		},
 		"approval for no group": {`{approval: {required: [{groupIndex: -2}], approved: [{groupIndex: -3}]}}`, []string{
 			`s.approval.required[0].groupIndex: Invalid value: -2: must be 0 or more; groups are counted from 0`,
 			`s.approval.approved[0].groupIndex: Invalid value: -3: must be 0 or more; groups are counted from 0`,
@@ -67,13 +87,15 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 
 func TestASizeThatCannotBeRead(t *testing.T) {
 	step := rollout.Next(nil, groups(t, "size=many 0:a"), nil, now)
-	if step.Phase != rollout.PhaseMisconfigured || len(step.Errors) != 1 || !strings.HasPrefix(step.Errors[0].Error(), `clustersPerDecisionGroup: Invalid value: "many": `) {
+	if step.Phase != rollout.PhaseMisconfigured || len(step.Errors) != 1 ||
+		!strings.HasPrefix(step.Errors[0].Error(), `clustersPerDecisionGroup: Invalid value: "many": `) {
 		t.Errorf("got %s, %v", step.Phase, step.Errors)
 	}
 }
 
 func TestNoStrategyIsTypeAll(t *testing.T) {
-	if step := rollout.Next(nil, groups(t, "0:a,b"), nil, now); !slices.Equal(step.Apply, []string{"a", "b"}) || rollout.Validate(nil, nil) != nil {
+	if step := rollout.Next(nil, groups(t, "0:a,b"), nil, now); !slices.Equal(step.Apply, []string{"a", "b"}) ||
+		rollout.Validate(nil, nil) != nil {
 		t.Errorf("got %+v", step)
 	}
 }
@@ -82,19 +104,53 @@ func TestNoStrategyIsTypeAll(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	const progressive = `type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 2, minSuccessTime: 5m, progressDeadline: 10m, mandatoryDecisionGroups: [{groupName: qa}]}`
 	cases := map[string]struct{ strategy, groups, statuses, codes, last, message string }{
-		"under way":       {progressive, "0:a,b,c,d,e,f,g", "a=Succeeded@1m b=Succeeded@9m c=Failed@1m d=TimedOut e=Skip f=Progressing", "a=Soaking b=Done c=Failing d=TimedOut e=Skipped f=UnderWay g=WaitsForPlace", "maxConcurrency is reached: 2 of 2", "2 clusters under way, 1 to start"},
-		"one starts":      {progressive, "0:a,b", "a=Progressing", "a=UnderWay b=Starting", "gets the change now", "Starting 1 cluster, 2 of 2 under way then"},
-		"an open group":   {progressive, "0:a 1/qa:b", "b=Progressing", "b=UnderWay a=WaitsForGroup", "group 1 (qa) is not done", "1 cluster under way, 1 to start"},
-		"soaking":         {progressive, "0:a", "a=Succeeded", "a=Soaking", "succeeded, minSuccessTime has not passed", "1 cluster soaking, 0 to start"},
-		"breached":        {progressive, "0:a,b,c,d", "a=TimedOut b=TimedOut c=Failed", "a=TimedOut b=TimedOut c=Failing d=WaitsForRepair", "3 clusters failed, more than maxFailures allows", "3 clusters of 4 failed, more than maxFailures allows: no more clusters start"},
-		"paused":          {`paused: true`, "0:a", "", "a=WaitsForResume", "the rollout is paused", "Paused with 1 cluster to start"},
-		"unapproved":      {`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved", "Group 0 waits for approval, with 2 clusters to start"},
-		"finished":        {progressive, "0:a", "a=Succeeded@9m", "a=Done", "has the change", "Rolled out to 1 cluster"},
-		"finished partly": {progressive, "0:a,b", "a=Skip b=TimedOut", "a=Skipped b=TimedOut", "the deadline has passed", "No cluster succeeded: 1 of 2 clusters failed"},
-		"failed":          {progressive, "0:a,b,c", "a=TimedOut b=TimedOut c=TimedOut", "a=TimedOut b=TimedOut c=TimedOut", "the deadline has passed", "3 clusters of 3 failed, more than maxFailures allows, and none is left to start"},
-		"finished within": {progressive, "0:a,b", "a=Succeeded@9m b=TimedOut", "a=Done b=TimedOut", "the deadline has passed", "Rolled out to 1 of 2 clusters, 1 failed"},
-		"undecided":       {progressive, "", "a=Succeeded", "a=WaitsForDecision", "the placement has decided nothing yet", "The placement has decided nothing yet"},
-		"one left":        {progressive, "0:", "b=Succeeded", "b=Left", "is no longer selected", "The placement selects no cluster, so there is nothing to roll out"},
+		"under way": {
+			progressive, "0:a,b,c,d,e,f,g", "a=Succeeded@1m b=Succeeded@9m c=Failed@1m d=TimedOut e=Skip f=Progressing",
+			"a=Soaking b=Done c=Failing d=TimedOut e=Skipped f=UnderWay g=WaitsForPlace", "maxConcurrency is reached: 2 of 2",
+			"2 clusters under way, 1 to start",
+		},
+		"one starts": {
+			progressive, "0:a,b", "a=Progressing", "a=UnderWay b=Starting", "gets the change now",
+			"Starting 1 cluster, 2 of 2 under way then",
+		},
+		"an open group": {
+			progressive, "0:a 1/qa:b", "b=Progressing", "b=UnderWay a=WaitsForGroup", "group 1 (qa) is not done",
+			"1 cluster under way, 1 to start",
+		},
+		"soaking": {
+			progressive, "0:a", "a=Succeeded", "a=Soaking", "succeeded, minSuccessTime has not passed",
+			"1 cluster soaking, 0 to start",
+		},
+		"breached": {
+			progressive, "0:a,b,c,d", "a=TimedOut b=TimedOut c=Failed", "a=TimedOut b=TimedOut c=Failing d=WaitsForRepair",
+			"3 clusters failed, more than maxFailures allows", "3 clusters of 4 failed, more than maxFailures allows: no more clusters start",
+		},
+		"paused": {`paused: true`, "0:a", "", "a=WaitsForResume", "the rollout is paused", "Paused with 1 cluster to start"},
+		"unapproved": {
+			`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved",
+			"Group 0 waits for approval, with 2 clusters to start",
+		},
+		"finished": {progressive, "0:a", "a=Succeeded@9m", "a=Done", "has the change", "Rolled out to 1 cluster"},
+		"finished partly": {
+			progressive, "0:a,b", "a=Skip b=TimedOut", "a=Skipped b=TimedOut", "the deadline has passed",
+			"No cluster succeeded: 1 of 2 clusters failed",
+		},
+		"failed": {
+			progressive, "0:a,b,c", "a=TimedOut b=TimedOut c=TimedOut", "a=TimedOut b=TimedOut c=TimedOut",
+			"the deadline has passed", "3 clusters of 3 failed, more than maxFailures allows, and none is left to start",
+		},
+		"finished within": {
+			progressive, "0:a,b", "a=Succeeded@9m b=TimedOut", "a=Done b=TimedOut", "the deadline has passed",
+			"Rolled out to 1 of 2 clusters, 1 failed",
+		},
+		"undecided": {
+			progressive, "", "a=Succeeded", "a=WaitsForDecision", "the placement has decided nothing yet",
+			"The placement has decided nothing yet",
+		},
+		"one left": {
+			progressive, "0:", "b=Succeeded", "b=Left", "is no longer selected",
+			"The placement selects no cluster, so there is nothing to roll out",
+		},
 	}
 	seen := map[rollout.Code]bool{rollout.WaitsForStrategy: true, rollout.WaitsForProof: true} // TestEvidence shows the latter
 	for name, tc := range cases {
@@ -124,7 +180,8 @@ func TestVerdicts(t *testing.T) {
 
 // TestUnmatched tests that a misspelt group is reported once and blocks nothing.
 func TestUnmatched(t *testing.T) {
-	s := strategy(t, `{type: Progressive, progressive: {mandatoryDecisionGroups: [{groupName: canray}, {groupIndex: 7}, {groupName: canray}, {groupName: qa}]},
+	s := strategy(t,
+		`{type: Progressive, progressive: {mandatoryDecisionGroups: [{groupName: canray}, {groupIndex: 7}, {groupName: canray}, {groupName: qa}]},
 		approval: {required: [{groupName: prood}], approved: [{groupIndex: 7}]}}`)
 	step := rollout.Next(s, groups(t, "0:a 1/qa:b"), statuses(t, "b=Succeeded"), now)
 	want := []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canray"}, {GroupIndex: 7}, {GroupName: "prood"}}

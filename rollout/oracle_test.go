@@ -214,7 +214,8 @@ func TestNextFollowsItsContract(t *testing.T) {
 		}
 	})
 	for _, phase := range []rollout.Phase{
-		rollout.PhaseUndecided, rollout.PhaseEmpty, rollout.PhaseBreached, rollout.PhaseAdvancing, rollout.PhaseFinished, rollout.PhasePaused, rollout.PhaseWaiting, rollout.PhaseSoaking, rollout.PhaseUnapproved,
+		rollout.PhaseUndecided, rollout.PhaseEmpty, rollout.PhaseBreached, rollout.PhaseAdvancing, rollout.PhaseFinished, rollout.PhasePaused,
+		rollout.PhaseWaiting, rollout.PhaseSoaking, rollout.PhaseUnapproved,
 	} {
 		if phases[phase] < 50 {
 			t.Errorf("only %d moments are %s: these histories show little", phases[phase], phase)

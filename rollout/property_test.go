@@ -66,9 +66,12 @@ func (r random) strategy(deadline bool) *clusterv1alpha1.RolloutStrategy {
 	case 0:
 		return &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All, All: &clusterv1alpha1.RolloutAll{RolloutConfig: config}}
 	case 1, 2:
-		return &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.ProgressivePerGroup, ProgressivePerGroup: &clusterv1alpha1.RolloutProgressivePerGroup{
-			RolloutConfig: config, MandatoryDecisionGroups: mandatory,
-		}}
+		return &clusterv1alpha1.RolloutStrategy{
+			Type: clusterv1alpha1.ProgressivePerGroup,
+			ProgressivePerGroup: &clusterv1alpha1.RolloutProgressivePerGroup{
+				RolloutConfig: config, MandatoryDecisionGroups: mandatory,
+			},
+		}
 	default:
 		return &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.Progressive, Progressive: &clusterv1alpha1.RolloutProgressive{
 			RolloutConfig: config, MandatoryDecisionGroups: mandatory, MaxConcurrency: r.number(),

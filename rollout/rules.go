@@ -100,7 +100,8 @@ func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules
 func (r *rules) configure(config clusterv1alpha1.RolloutConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if r.minSuccessTime = config.MinSuccessTime.Duration; r.minSuccessTime < 0 {
-		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.minSuccessTime.String(), "must not be negative; write 0 to continue at once"))
+		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.minSuccessTime.String(),
+			"must not be negative; write 0 to continue at once"))
 	}
 	var err *field.Error
 	if r.deadline, err = deadline(config.ProgressDeadline, path.Child("progressDeadline")); err != nil {
@@ -127,7 +128,8 @@ func references(to []clusterv1alpha1.MandatoryDecisionGroup, path *field.Path) f
 	var errs field.ErrorList
 	for i, reference := range to {
 		if reference.GroupName == "" && reference.GroupIndex < 0 {
-			errs = append(errs, field.Invalid(path.Index(i).Child("groupIndex"), reference.GroupIndex, "must be 0 or more; groups are counted from 0"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("groupIndex"), reference.GroupIndex,
+				"must be 0 or more; groups are counted from 0"))
 		}
 	}
 	return errs

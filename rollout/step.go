@@ -40,8 +40,8 @@ const (
 	WaitsForPlace Code = "WaitsForPlace"
 	// WaitsForGroup means that an earlier group is not done.
 	WaitsForGroup Code = "WaitsForGroup"
-	// WaitsForProof means that a mandatory group has no cluster left that can prove the change: it is empty, does not exist, or all that started
-	// in it were left out or left.
+	// WaitsForProof means that a mandatory group has no cluster left that can prove the change: it is empty, does not exist, or all that
+	// started in it were left out or left.
 	WaitsForProof Code = "WaitsForProof"
 	// WaitsForApproval means that the cluster's group is not approved.
 	WaitsForApproval Code = "WaitsForApproval"
@@ -103,7 +103,8 @@ const (
 // Phases lists every phase.
 func Phases() []Phase {
 	return []Phase{
-		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseFailed, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting, PhaseSoaking,
+		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseFailed, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting,
+		PhaseSoaking,
 		PhaseUnproven, PhaseUnapproved,
 	}
 }

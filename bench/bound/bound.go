@@ -71,7 +71,8 @@ func (b Bound) check() error {
 		limit, follows = b.Min, b.Mean-room
 	}
 	if math.Abs(*limit-follows) > rounding*math.Abs(follows) {
-		return fmt.Errorf("%w: %v does not follow from the mean %v and the margin %v, which give %.3g", errBound, *limit, b.Mean, b.Margin, follows)
+		return fmt.Errorf("%w: %v does not follow from the mean %v and the margin %v, which give %.3g", errBound, *limit, b.Mean, b.Margin,
+			follows)
 	}
 	return nil
 }

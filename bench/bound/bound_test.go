@@ -16,12 +16,15 @@ func TestRead(t *testing.T) {
 		text string
 		want string // in the error, "" for none
 	}{
-		"at most, with a margin":        {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, max: 3}"},
-		"at least, with a margin":       {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, min: 1}"},
-		"at most, from below zero":      {text: "{figure: f, runs: 5, mean: -50, spread: 4, margin: 1.3, max: 15}"},
-		"a count without any":           {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}"},
-		"no limit":                      {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of max and min"},
-		"two limits":                    {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, max: 2, min: 2}", want: "give one of max and min"},
+		"at most, with a margin":   {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, max: 3}"},
+		"at least, with a margin":  {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, min: 1}"},
+		"at most, from below zero": {text: "{figure: f, runs: 5, mean: -50, spread: 4, margin: 1.3, max: 15}"},
+		"a count without any":      {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}"},
+		"no limit":                 {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of max and min"},
+		"two limits": {
+			text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, max: 2, min: 2}",
+			want: "give one of max and min",
+		},
 		"no measured run":               {text: "{figure: f, mean: 2, spread: 0, margin: 0.5, max: 3}", want: "at least one run"},
 		"a limit that does not follow":  {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, max: 4}", want: "which give 3"},
 		"a mean that is over the limit": {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: -0.5, max: 1}", want: "not negative"},
@@ -60,7 +63,11 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, verdict := range book.Check("run", []bench.Figure{{Name: "high", Value: tc.high}, {Name: "told", Value: 1e9}, {Name: "low", Value: tc.low}}) {
+			for _, verdict := range book.Check("run", []bench.Figure{
+				{Name: "high", Value: tc.high},
+				{Name: "told", Value: 1e9},
+				{Name: "low", Value: tc.low},
+			}) {
 				if verdict.Violation != "" {
 					got[verdict.Figure.Name] = verdict.Violation
 				}

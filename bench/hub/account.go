@@ -32,7 +32,8 @@ func (h *Hub) Account(ctx context.Context, name string, rules ...rbacv1.PolicyRu
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountNamespace, Name: name}},
 	}
-	_, accountErr := h.clients.CoreV1().ServiceAccounts(accountNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, accountErr := h.clients.CoreV1().ServiceAccounts(accountNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta},
+		metav1.CreateOptions{})
 	_, roleErr := h.clients.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
 	_, bindingErr := h.clients.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
 	if err := errors.Join(accountErr, roleErr, bindingErr); err != nil {

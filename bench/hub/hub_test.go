@@ -32,7 +32,10 @@ apiserver_request_total_of_others{verb="POST"} 9
 	}
 	got := Requests(read.Requests())
 	review := requestOf("POST", "authorization.k8s.io", "subjectaccessreviews", "")
-	want := Requests{requestOf("POST", "g", "things", ""): 4, requestOf("PATCH", "g", "things", "status"): 2, requestOf("LIST", "g", "things", ""): 5, review: 7}
+	want := Requests{
+		requestOf("POST", "g", "things", ""): 4, requestOf("PATCH", "g", "things", "status"): 2,
+		requestOf("LIST", "g", "things", ""): 5, review: 7,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -80,8 +83,12 @@ func TestUsageOfThisProcess(t *testing.T) {
 }
 
 func TestAttributesAreOfTheFirstRequestThatARuleAllows(t *testing.T) {
-	got := attributes(rbacv1.PolicyRule{Verbs: []string{"create", "get"}, APIGroups: []string{"g"}, Resources: []string{"things/part", "x"}, ResourceNames: []string{"a"}})
-	if diff := cmp.Diff("create g things part a", strings.Join([]string{got.Verb, got.Group, got.Resource, got.Subresource, got.Name}, " ")); diff != "" {
+	got := attributes(rbacv1.PolicyRule{
+		Verbs: []string{"create", "get"}, APIGroups: []string{"g"}, Resources: []string{"things/part", "x"},
+		ResourceNames: []string{"a"},
+	})
+	if diff := cmp.Diff("create g things part a", strings.Join([]string{got.Verb, got.Group, got.Resource, got.Subresource, got.Name},
+		" ")); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
 }

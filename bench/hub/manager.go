@@ -73,7 +73,8 @@ func (h *Hub) StartManager(ctx context.Context, args ...string) (*Manager, error
 	webhooks, metrics, profiles := addresses[0], addresses[1], addresses[2]
 	child, err := start(ctx, "", filepath.Join(h.bin, "berth"), append([]string{
 		"manager", "--kubeconfig=" + kubeconfig, "--log-format=text",
-		"--metrics-bind-address=" + metrics, "--profile-bind-address=" + profiles, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
+		"--metrics-bind-address=" + metrics, "--profile-bind-address=" + profiles, "--health-probe-bind-address=0", "--leader-elect=false",
+		"--simulate",
 		"--webhook-bind-address=" + webhooks, "--webhook-url=https://" + webhooks,
 	}, args...)...)
 	if err != nil {
@@ -96,7 +97,8 @@ func (h *Hub) StartConsole(ctx context.Context) (manager *Manager, address strin
 	if err != nil {
 		return nil, "", fmt.Errorf("reading an address: %w", err)
 	}
-	manager, err = h.StartManager(ctx, "--view-bind-address="+addresses[0], "--view-service-port="+port, "--console-bind-address="+addresses[1])
+	manager, err = h.StartManager(ctx, "--view-bind-address="+addresses[0], "--view-service-port="+port,
+		"--console-bind-address="+addresses[1])
 	return manager, addresses[1], err
 }
 

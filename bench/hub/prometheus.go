@@ -11,7 +11,8 @@ import (
 // the URL.
 func StartPrometheus(ctx context.Context, bin, dir, target string) (*Process, string, error) {
 	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {scrape_interval: 5s}\nscrape_configs: [{job_name: bench, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target)
+	text := fmt.Sprintf("global: {scrape_interval: 5s}\nscrape_configs: [{job_name: bench, metrics_path: /, "+
+		"static_configs: [{targets: [%q]}]}]\n", target)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, "", fmt.Errorf("configuring Prometheus: %w", err)
 	}

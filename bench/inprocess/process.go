@@ -93,13 +93,25 @@ func (e *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *
 func (m measurement) figures() []bench.Figure {
 	each := func(took time.Duration, count int) float64 { return micros(took) / float64(count) }
 	return []bench.Figure{
-		{Name: "CPU to decide all", Unit: bench.Seconds, Value: m.decide.Seconds(), Detail: fmt.Sprintf("%d placements, %d choices", m.size.Placements, m.selected)},
+		{
+			Name: "CPU to decide all", Unit: bench.Seconds, Value: m.decide.Seconds(),
+			Detail: fmt.Sprintf("%d placements, %d choices", m.size.Placements, m.selected),
+		},
 		{Name: "CPU per decision", Unit: bench.Micros, Value: each(m.decide, m.size.Placements), Detail: "deciding, and an edit of the snapshot"},
-		{Name: "the oracle's time, beside the engine's", Unit: bench.Ratio, Value: float64(m.comparison.oracle) / float64(m.comparison.engine), Detail: fmt.Sprintf("%s / %s", millis(m.comparison.oracle), millis(m.comparison.engine))},
-		{Name: "decisions that the oracle shares", Unit: bench.Requests, Value: float64(m.comparison.placements), Detail: "each with the verdict on every cluster"},
+		{
+			Name: "the oracle's time, beside the engine's", Unit: bench.Ratio, Value: float64(m.comparison.oracle) / float64(m.comparison.engine),
+			Detail: fmt.Sprintf("%s / %s", millis(m.comparison.oracle), millis(m.comparison.engine)),
+		},
+		{
+			Name: "decisions that the oracle shares", Unit: bench.Requests, Value: float64(m.comparison.placements),
+			Detail: "each with the verdict on every cluster",
+		},
 		{Name: "CPU to read a cluster", Unit: bench.Micros, Value: each(m.read, m.size.Clusters)},
 		{Name: "CPU to compile a placement", Unit: bench.Micros, Value: each(m.compile, m.size.Placements), Detail: "and to index it"},
-		{Name: "CPU to find the placements that a label affects", Unit: bench.Micros, Value: micros(m.labelChange), Detail: fmt.Sprintf("%.0f placements", m.affected)},
+		{
+			Name: "CPU to find the placements that a label affects", Unit: bench.Micros, Value: micros(m.labelChange),
+			Detail: fmt.Sprintf("%.0f placements", m.affected),
+		},
 		{Name: "heap, all decided", Unit: bench.MiB, Value: float64(m.heap) / (1 << 20), Detail: "after a collection, objects included"},
 		{Name: "peak memory", Unit: bench.MiB, Value: float64(m.peak) / (1 << 20), Detail: "that the process had from the system"},
 	}
@@ -108,8 +120,10 @@ func (m measurement) figures() []bench.Figure {
 // growth is the exponent of clusters times placements with which the time of all decisions grows: 1 is linear.
 func (m measurement) growth(from measurement) bench.Figure {
 	return bench.Figure{
-		Name: "growth of the time", Unit: bench.Power, Value: math.Log(float64(m.decide)/float64(from.decide)) / math.Log(m.size.work()/from.size.work()),
-		Detail: fmt.Sprintf("%s / %s of %s", bench.Format(m.decide.Seconds(), bench.Seconds), bench.Format(from.decide.Seconds(), bench.Seconds), from.size),
+		Name: "growth of the time", Unit: bench.Power, Value: math.Log(float64(m.decide)/float64(from.decide)) /
+			math.Log(m.size.work()/from.size.work()),
+		Detail: fmt.Sprintf("%s / %s of %s", bench.Format(m.decide.Seconds(), bench.Seconds), bench.Format(from.decide.Seconds(), bench.Seconds),
+			from.size),
 	}
 }
 

@@ -54,11 +54,13 @@ func MeasureBrowser(ctx context.Context, bin string, progress io.Writer) (out []
 		return nil, err
 	}
 	defer large.close()
-	first, err := small.loadTime(`performance.getEntriesByName("first-contentful-paint")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
+	first, err := small.loadTime(
+		`performance.getEntriesByName("first-contentful-paint")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := large.loadTime(`performance.getEntriesByName("fleet")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
+	drawn, err := large.loadTime(
+		`performance.getEntriesByName("fleet")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +71,14 @@ func MeasureBrowser(ctx context.Context, bin string, progress io.Writer) (out []
 	worst := slices.Max(frames)
 	slices.Sort(frames)
 	return []bench.Figure{
-		{Name: "first paint", Unit: bench.Millis, Value: first, Detail: fmt.Sprintf("%d clusters, nothing cached, the middle of %d loads", smallFleet, pageRounds)},
-		{Name: "fleet drawn", Unit: bench.Millis, Value: drawn, Detail: fmt.Sprintf("%d clusters, nothing cached, the middle of %d loads", pageClusters, pageRounds)},
+		{Name: "first paint", Unit: bench.Millis, Value: first, Detail: fmt.Sprintf("%d clusters, nothing cached, the middle of %d loads",
+			smallFleet, pageRounds)},
+		{Name: "fleet drawn", Unit: bench.Millis, Value: drawn, Detail: fmt.Sprintf("%d clusters, nothing cached, the middle of %d loads",
+			pageClusters, pageRounds)},
 		{
 			Name: "script of a frame while filtering", Unit: bench.Millis, Value: worst,
-			Detail: fmt.Sprintf("the longest of %d frames, the middle one %.1f ms, %d clusters, a key every %s", len(frames), frames[len(frames)/2], pageClusters, keyInterval),
+			Detail: fmt.Sprintf("the longest of %d frames, the middle one %.1f ms, %d clusters, a key every %s", len(frames), frames[len(frames)/2],
+				pageClusters, keyInterval),
 		},
 	}, nil
 }
@@ -91,7 +96,10 @@ func newWindow(in *browser.Browser, clusters int) (*window, error) {
 		return nil, err
 	}
 	session := console.Session{Reader: fleet, Previewer: fleet, Place: "bench"}
-	handler, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	handler, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is about the pages
 	}
@@ -192,7 +200,10 @@ func (w *window) trace(during func() error) ([]traceEvent, error) {
 			close(complete)
 		}
 	})
-	config := &tracing.TraceConfig{IncludedCategories: []string{"devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline", "v8.execute"}}
+	config := &tracing.TraceConfig{IncludedCategories: []string{
+		"devtools.timeline", "devtools.timeline.frame",
+		"disabled-by-default-devtools.timeline", "v8.execute",
+	}}
 	if err := w.do(tracing.Start().WithTransferMode(tracing.TransferModeReportEvents).WithTraceConfig(config)); err != nil {
 		return nil, err
 	}

@@ -79,15 +79,24 @@ func Measure(ctx context.Context, progress io.Writer) ([]bench.Figure, error) {
 		name, detail string
 		do           func() error
 	}{
-		{"server time of the first page", fmt.Sprintf("the fleet of %d clusters, after a change", smallFleet), func() error { return small.load(ctx) }},
-		{"server time of the fleet", fmt.Sprintf("%d clusters: the page, its cells and its sets, after a change", pageClusters), func() error { return large.load(ctx) }},
+		{
+			"server time of the first page", fmt.Sprintf("the fleet of %d clusters, after a change", smallFleet),
+			func() error { return small.load(ctx) },
+		},
+		{
+			"server time of the fleet", fmt.Sprintf("%d clusters: the page, its cells and its sets, after a change", pageClusters),
+			func() error { return large.load(ctx) },
+		},
 		{"preview of one placement", fmt.Sprintf("over %d clusters", pageClusters), preview},
 	} {
 		took, err := median(each.do)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, bench.Figure{Name: each.name, Unit: bench.Millis, Value: float64(took) / float64(time.Millisecond), Detail: each.detail})
+		out = append(out, bench.Figure{
+			Name: each.name, Unit: bench.Millis, Value: float64(took) / float64(time.Millisecond),
+			Detail: each.detail,
+		})
 	}
 	return out, nil
 }
@@ -120,7 +129,10 @@ func newPageFleet(clusters int) (*changingFleet, error) {
 func (c *changingFleet) load(ctx context.Context) error {
 	c.state.Store(nil)
 	session := console.Session{Reader: c, Previewer: c, Place: "bench"}
-	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	server, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		return err //nolint:wrapcheck // it is about the pages
 	}

@@ -47,7 +47,8 @@ func WriteEvidence(out io.Writer, run string, measured [][]bench.Figure) error {
 	}
 	for _, name := range order {
 		e := Summarize(values[name])
-		_, err := fmt.Fprintf(out, "  - {figure: %q, runs: %d, mean: %.3g, spread: %.2g} # from %.3g to %.3g\n", name, e.Runs, e.Mean, e.Spread, e.Min, e.Max)
+		_, err := fmt.Fprintf(out, "  - {figure: %q, runs: %d, mean: %.3g, spread: %.2g} # from %.3g to %.3g\n", name, e.Runs, e.Mean, e.Spread,
+			e.Min, e.Max)
 		if err != nil {
 			return fmt.Errorf("printing evidence: %w", err)
 		}

@@ -16,8 +16,14 @@ func TestTable(t *testing.T) {
 	most, least := 1.5, 75.0
 	var got strings.Builder
 	err := report.WriteTable(&got, []bound.Result{
-		{Run: "webhook", Figure: bench.Figure{Name: "a label, p50", Value: 1.023, Unit: bench.Ratio, Detail: "2 ms / 1.9 ms"}, Bound: &bound.Bound{Max: &most, Runs: 5, Mean: 1, Spread: 0.1}},
-		{Run: "webhook", Figure: bench.Figure{Name: "rate", Value: 12.34, Unit: bench.PerSecond}, Bound: &bound.Bound{Min: &least, Runs: 5, Mean: 100, Spread: 1}, Violation: "too low"},
+		{
+			Run: "webhook", Figure: bench.Figure{Name: "a label, p50", Value: 1.023, Unit: bench.Ratio, Detail: "2 ms / 1.9 ms"},
+			Bound: &bound.Bound{Max: &most, Runs: 5, Mean: 1, Spread: 0.1},
+		},
+		{
+			Run: "webhook", Figure: bench.Figure{Name: "rate", Value: 12.34, Unit: bench.PerSecond},
+			Bound: &bound.Bound{Min: &least, Runs: 5, Mean: 100, Spread: 1}, Violation: "too low",
+		},
 		{Run: "cold", Figure: bench.Figure{Name: "memory", Value: 1234.5, Unit: bench.MiB}},
 		{Run: "cold", Figure: bench.Figure{Name: "gone", Value: math.NaN()}, Bound: &bound.Bound{Max: &most}, Violation: "not measured"},
 	})

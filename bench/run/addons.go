@@ -37,8 +37,9 @@ func addOnsRun(clusters int) Run {
 		name = "addons"
 	}
 	return Run{
-		Name:  name,
-		About: fmt.Sprintf("%d add-ons over %d clusters: installed, configured and restarted, beside bare writes and beside ManifestWorks alone", addOnRounds, clusters),
+		Name: name,
+		About: fmt.Sprintf("%d add-ons over %d clusters: installed, configured and restarted, beside bare writes and beside ManifestWorks alone",
+			addOnRounds, clusters),
 		Measure: func(ctx context.Context, s Options) ([]bench.Figure, error) {
 			return measureAddOns(ctx, s, name, clusters)
 		},
@@ -109,7 +110,9 @@ func (a *addOns) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for _, side := range []*measuredHub{a.managed, a.open} {
-		err := inParallel(ctx, len(a.fleet.Clusters), func(ctx context.Context, _, i int) error { return side.storeCluster(ctx, a.fleet.Clusters[i]) })
+		err := inParallel(ctx, len(a.fleet.Clusters), func(ctx context.Context, _, i int) error {
+			return side.storeCluster(ctx, a.fleet.Clusters[i])
+		})
 		if err != nil {
 			return fmt.Errorf("storing the clusters: %w", err)
 		}
@@ -144,8 +147,8 @@ func (a *addOns) restart(ctx context.Context, flag string) (err error) {
 	return a.managed.awaitIdle(ctx)
 }
 
-// measureInstall installs the add-ons one after the other. By turns with each, plain clients write the same objects on the open side, and the
-// controller of sets creates the works of a set.
+// measureInstall installs the add-ons one after the other. By turns with each, plain clients write the same objects on the open side, and
+// the controller of sets creates the works of a set.
 func (a *addOns) measureInstall(ctx context.Context) ([]bench.Figure, error) {
 	var installing, delivering usage
 	var managed, open, alone time.Duration
@@ -165,7 +168,8 @@ func (a *addOns) measureInstall(ctx context.Context) ([]bench.Figure, error) {
 		}
 		delivering.add(used)
 		alone += took
-		a.options.logf("%s: add-on %d of %d, %s beside %s of bare writes and %s of works", a.name, i+1, addOnRounds, managed.Round(time.Millisecond), open.Round(time.Millisecond),
+		a.options.logf("%s: add-on %d of %d, %s beside %s of bare writes and %s of works", a.name, i+1, addOnRounds,
+			managed.Round(time.Millisecond), open.Round(time.Millisecond),
 			alone.Round(time.Millisecond))
 	}
 	count := float64(addOnRounds * len(a.clusters))
@@ -178,13 +182,18 @@ func (a *addOns) measureInstall(ctx context.Context) ([]bench.Figure, error) {
 	return []bench.Figure{
 		beside("time until every cluster has it, beside the bare writes", open),
 		beside("time until every cluster has it, beside ManifestWorks alone", alone),
-		{Name: "writes per cluster", Unit: bench.Ratio, Value: addOnWrites(installing.requests) / count, Detail: fmt.Sprintf("%.0f", addOnWrites(installing.requests))},
 		{
-			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: installing.manager.Seconds() / installing.server.Seconds(),
+			Name: "writes per cluster", Unit: bench.Ratio, Value: addOnWrites(installing.requests) / count,
+			Detail: fmt.Sprintf("%.0f", addOnWrites(installing.requests)),
+		},
+		{
+			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio,
+			Value:  installing.manager.Seconds() / installing.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", installing.manager.Seconds(), installing.server.Seconds()),
 		},
 		{
-			Name: "CPU of the manager, beside that for ManifestWorks alone", Unit: bench.Ratio, Value: installing.manager.Seconds() / delivering.manager.Seconds(),
+			Name: "CPU of the manager, beside that for ManifestWorks alone", Unit: bench.Ratio,
+			Value:  installing.manager.Seconds() / delivering.manager.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", installing.manager.Seconds(), delivering.manager.Seconds()),
 		},
 	}, nil
@@ -240,6 +249,7 @@ func newAddOn(name string) *addonv1alpha1.ClusterManagementAddOn {
 // addOnWrites counts what the manager writes: the add-ons of clusters, the status of add-ons, and events.
 func addOnWrites(answered hub.Requests) float64 {
 	return count(answered, func(r hub.Request) bool {
-		return r.Resource == "managedclusteraddons" || r.Resource == "clustermanagementaddons" && r.Subresource == "status" || r.Resource == "events"
+		return r.Resource == "managedclusteraddons" || r.Resource == "clustermanagementaddons" && r.Subresource == "status" ||
+			r.Resource == "events"
 	})
 }

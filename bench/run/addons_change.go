@@ -41,7 +41,10 @@ func (a *addOns) measureChange(ctx context.Context) ([]bench.Figure, error) {
 	written := addOnWrites(used.requests)
 	return []bench.Figure{
 		medians("last configuration to reach stored, beside the bare patches", managed, open),
-		{Name: "writes per cluster", Unit: bench.Ratio, Value: written / float64(configRounds*len(a.clusters)), Detail: fmt.Sprintf("%.0f", written)},
+		{
+			Name: "writes per cluster", Unit: bench.Ratio, Value: written / float64(configRounds*len(a.clusters)),
+			Detail: fmt.Sprintf("%.0f", written),
+		},
 		{
 			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: used.manager.Seconds() / used.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", used.manager.Seconds(), used.server.Seconds()),
@@ -66,8 +69,8 @@ func (a *addOns) changeConfig(ctx context.Context, name string, round int) (time
 	}, func() error { return a.managed.admin.Update(ctx, stored) })
 }
 
-// measureReports reports the configuration of one add-on as applied on all clusters, as fast as plain clients can, and counts the writes of the
-// manager.
+// measureReports reports the configuration of one add-on as applied on all clusters, as fast as plain clients can, and counts the writes of
+// the manager.
 func (a *addOns) measureReports(ctx context.Context) ([]bench.Figure, error) {
 	name := addOnName(0)
 	made, err := a.managed.installed(ctx, name)
@@ -99,7 +102,10 @@ func (a *addOns) measureReports(ctx context.Context) ([]bench.Figure, error) {
 			Name: "status writes of the add-on, beside one a second and two", Unit: bench.Ratio, Value: ofAddOn / (took.Seconds() + 2),
 			Detail: fmt.Sprintf("%.0f in %s", ofAddOn, took.Round(time.Millisecond)),
 		},
-		{Name: "writes of the manager to the add-ons of clusters", Unit: bench.Requests, Value: ofClusters, Detail: fmt.Sprintf("%d reports", len(made))},
+		{
+			Name: "writes of the manager to the add-ons of clusters", Unit: bench.Requests, Value: ofClusters,
+			Detail: fmt.Sprintf("%d reports", len(made)),
+		},
 	}, nil
 }
 
@@ -110,9 +116,13 @@ func appliedStatus(of *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.Managed
 		out.ConfigReferences[i].LastAppliedConfig = out.ConfigReferences[i].DesiredConfig.DeepCopy()
 	}
 	meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-		Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ProgressingReasonCompleted,
+		Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: addonv1alpha1.ProgressingReasonCompleted,
 	})
-	meta.SetStatusCondition(&out.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionTrue, Reason: "Bench"})
+	meta.SetStatusCondition(&out.Conditions, metav1.Condition{
+		Type:   addonv1alpha1.ManagedClusterAddOnConditionAvailable,
+		Status: metav1.ConditionTrue, Reason: "Bench",
+	})
 	return out
 }
 
@@ -147,7 +157,8 @@ func (a *addOns) measureBeats(ctx context.Context) ([]bench.Figure, error) {
 		return nil, err
 	}
 	return []bench.Figure{{
-		Name: "writes of add-ons after heartbeats", Unit: bench.Requests, Value: addOnWrites(used.requests), Detail: fmt.Sprintf("%d heartbeats", beats),
+		Name: "writes of add-ons after heartbeats", Unit: bench.Requests, Value: addOnWrites(used.requests),
+		Detail: fmt.Sprintf("%d heartbeats", beats),
 	}}, nil
 }
 
@@ -171,7 +182,8 @@ func (a *addOns) measureRestart(ctx context.Context) ([]bench.Figure, error) {
 	return []bench.Figure{
 		{Name: "writes of add-ons", Unit: bench.Requests, Value: addOnWrites(used.requests.Since(before))},
 		{
-			Name: "memory in use for 1,000 add-ons of clusters", Unit: bench.MiB, Value: mib(inUse-a.emptyInUse) * 1000 / float64(addOnRounds*len(a.clusters)),
+			Name: "memory in use for 1,000 add-ons of clusters", Unit: bench.MiB,
+			Value:  mib(inUse-a.emptyInUse) * 1000 / float64(addOnRounds*len(a.clusters)),
 			Detail: fmt.Sprintf("%.1f MiB with all, %.1f MiB without", mib(inUse), mib(a.emptyInUse)),
 		},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(used.manager.Peak)},

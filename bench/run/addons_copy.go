@@ -93,8 +93,8 @@ func (m *measuredHub) installed(ctx context.Context, name string) ([]addonv1alph
 	return list.Items, nil
 }
 
-// copyInstall stores the ManagedClusterAddOns of an add-on on the open side, with plain clients that send what the manager sent: the object,
-// and its status.
+// copyInstall stores the ManagedClusterAddOns of an add-on on the open side, with plain clients that send what the manager sent: the
+// object, and its status.
 func (a *addOns) copyInstall(ctx context.Context, name string) (time.Duration, error) {
 	owner := newAddOn(name)
 	if err := a.open.admin.Create(ctx, owner); err != nil {
@@ -130,7 +130,10 @@ func (a *addOns) copyInstall(ctx context.Context, name string) (time.Duration, e
 
 // bareAddOn returns what a client sends to store an add-on on the open side.
 func (a *addOns) bareAddOn(of *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.ManagedClusterAddOn {
-	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name, Annotations: of.Annotations}, Spec: of.Spec}
+	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
+		Namespace: of.Namespace, Name: of.Name,
+		Annotations: of.Annotations,
+	}, Spec: of.Spec}
 	for _, owner := range of.OwnerReferences {
 		owner.UID = a.owners[of.Name]
 		out.OwnerReferences = append(out.OwnerReferences, owner)
@@ -138,8 +141,11 @@ func (a *addOns) bareAddOn(of *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1
 	return out
 }
 
-// patchAddOn writes the status of an add-on, by a patch with the fields that the manager sends. It conflicts where another client wrote first.
-func patchAddOn(ctx context.Context, to client.Client, object *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus) error {
+// patchAddOn writes the status of an add-on, by a patch with the fields that the manager sends. It conflicts where another client wrote
+// first.
+func patchAddOn(ctx context.Context, to client.Client, object *addonv1alpha1.ManagedClusterAddOn,
+	status *addonv1alpha1.ManagedClusterAddOnStatus,
+) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion},
 		"status": map[string]any{

@@ -34,8 +34,9 @@ const (
 // agentRun measures one agent as a process, between a hub and a member that are processes too.
 func agentRun() Run {
 	return Run{
-		Name:  "agent",
-		About: fmt.Sprintf("one berth-agent: its memory and requests at rest, and a new work behind %d settled ones after a restart", settledWorks),
+		Name: "agent",
+		About: fmt.Sprintf("one berth-agent: its memory and requests at rest, and a new work behind %d settled ones after a restart",
+			settledWorks),
 		Measure: func(ctx context.Context, s Options) ([]bench.Figure, error) {
 			a := &agentProcess{options: s}
 			defer a.stop()
@@ -129,7 +130,10 @@ func (a *agentProcess) measure(ctx context.Context) ([]bench.Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, bench.Figure{Name: fmt.Sprintf("resident with %d works of %d manifests", count, manifestsPerWork), Unit: bench.MiB, Value: mib(resident)})
+		out = append(out, bench.Figure{
+			Name: fmt.Sprintf("resident with %d works of %d manifests", count, manifestsPerWork), Unit: bench.MiB,
+			Value: mib(resident),
+		})
 	}
 	for _, measure := range []func(context.Context) ([]bench.Figure, error){a.measureLatency, a.measureRest, a.measureRestart} {
 		figures, err := measure(ctx)
@@ -268,7 +272,8 @@ func (a *agentProcess) measureRestart(ctx context.Context) ([]bench.Figure, erro
 			return nil, fmt.Errorf("storing a work: %w", err)
 		}
 		err := reads.time(func() error {
-			return errors.Join(a.admin.List(ctx, &workv1.ManifestWorkList{}, client.InNamespace(agentCluster)), a.onMember.List(ctx, &workv1.AppliedManifestWorkList{}))
+			return errors.Join(a.admin.List(ctx, &workv1.ManifestWorkList{}, client.InNamespace(agentCluster)),
+				a.onMember.List(ctx, &workv1.AppliedManifestWorkList{}))
 		})
 		if err != nil {
 			return nil, fmt.Errorf("reading works: %w", err)

@@ -94,13 +94,17 @@ func measureRest(ctx context.Context, of *hub.Hub, admin client.Client) ([]bench
 	perBeat := alone.cpu / time.Duration(alone.beats)
 	perWrite := (beside.cpu - time.Duration(float64(alone.cpu)*fleetWrites.Seconds()/fleetRest.Seconds())) / time.Duration(beside.added)
 	return []bench.Figure{
-		{Name: "CPU of the hub per minute", Unit: bench.Seconds, Value: perMinute, Detail: fmt.Sprintf("%d heartbeats in %s", alone.beats, fleetRest)},
+		{
+			Name: "CPU of the hub per minute", Unit: bench.Seconds, Value: perMinute,
+			Detail: fmt.Sprintf("%d heartbeats in %s", alone.beats, fleetRest),
+		},
 		{
 			Name: "CPU of the hub per heartbeat, beside a bare renewal", Unit: bench.Ratio, Value: float64(perBeat) / float64(perWrite),
 			Detail: fmt.Sprintf("%s / %s", millis(perBeat), millis(perWrite)),
 		},
 		{
-			Name: "writes per agent, beside two a minute", Unit: bench.Ratio, Value: float64(alone.beats+alone.changes) / (2 * fleetAgents * fleetRest.Minutes()),
+			Name: "writes per agent, beside two a minute", Unit: bench.Ratio,
+			Value:  float64(alone.beats+alone.changes) / (2 * fleetAgents * fleetRest.Minutes()),
 			Detail: fmt.Sprintf("%d leases, %d clusters", alone.beats, alone.changes),
 		},
 		{Name: "peak of the hub's memory", Unit: bench.MiB, Value: mib(alone.peak)},

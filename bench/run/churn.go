@@ -108,7 +108,10 @@ func (c *changeResult) figures(name string) []bench.Figure {
 			Detail: fmt.Sprintf("%.0f, %d changed something", decisionWrites(c.requests), c.effective),
 		},
 		{Name: "events per changed decision", Unit: bench.Ratio, Value: ratio(eventWrites(c.requests), c.changedPlacements)},
-		{Name: "CPU of the manager", Unit: bench.Seconds, Value: c.manager.Seconds(), Detail: fmt.Sprintf("%.2f s of the API server", c.server.Seconds())},
+		{
+			Name: "CPU of the manager", Unit: bench.Seconds, Value: c.manager.Seconds(),
+			Detail: fmt.Sprintf("%.2f s of the API server", c.server.Seconds()),
+		},
 	}
 	for i := range out {
 		out[i].Name = name + ", " + out[i].Name

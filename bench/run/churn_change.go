@@ -34,7 +34,8 @@ func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
 	return change{
 		name: "a taint", writes: 1,
 		write: func(ctx context.Context, to client.Client, _ int) error {
-			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)}, map[string]any{"spec": map[string]any{"taints": taints}})
+			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)},
+				map[string]any{"spec": map[string]any{"taints": taints}})
 		},
 		affected: countAffected(all, 1, func(a clusterMatcher, _ int) bool { return a.matches(cluster) }),
 	}, err

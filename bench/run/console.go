@@ -85,7 +85,10 @@ type consoleHub struct {
 
 func measureOpenPages(ctx context.Context, s Options) ([]bench.Figure, error) {
 	s.logf("console: starting a hub with %d clusters", consoleClusters)
-	fleet := generate.New(generate.Shape{Clusters: consoleClusters, Placements: consolePlacements + 2*consoleRounds*consoleDecisions, Seed: fleetSeed})
+	fleet := generate.New(generate.Shape{
+		Clusters: consoleClusters, Placements: consolePlacements + 2*consoleRounds*consoleDecisions,
+		Seed: fleetSeed,
+	})
 	h, err := newConsoleHub(ctx, s, fleet)
 	if err != nil {
 		return nil, err
@@ -117,7 +120,8 @@ func consoleFigures(idle, open *consolePart) []bench.Figure {
 	out := []bench.Figure{
 		{
 			Name: "cores for open pages while the fleet heartbeats", Unit: bench.Ratio, Value: cores(open) - cores(idle),
-			Detail: fmt.Sprintf("%.3f with %d pages, %.3f without, at %d status writes a second", cores(open), openPages, cores(idle), consoleHeartbeats),
+			Detail: fmt.Sprintf("%.3f with %d pages, %.3f without, at %d status writes a second", cores(open), openPages, cores(idle),
+				consoleHeartbeats),
 		},
 		{
 			// The collector lets the heap grow to twice of what is in use. Resident memory also has what earlier bursts left.
@@ -216,7 +220,8 @@ func newConsoleHub(ctx context.Context, s Options, fleet *generate.Fleet) (out *
 		return nil, err
 	}
 	for i := range openPages / pagesPerUser {
-		config, err := plain.hub.Account(ctx, fmt.Sprintf("reader-%02d", i), rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+		config, err := plain.hub.Account(ctx, fmt.Sprintf("reader-%02d", i),
+			rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 		if err != nil {
 			return nil, err
 		}
@@ -276,7 +281,10 @@ func (h *consoleHub) get(ctx context.Context, bearer, path string) (*http.Respon
 		return nil, fmt.Errorf("requesting a page: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+bearer)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true} //nolint:gosec // the certificate is the manager's own
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13},
+		DisableKeepAlives: true,
+	} //nolint:gosec // the certificate is the manager's own
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("requesting a page: %w", err)
@@ -296,7 +304,10 @@ type pageSet struct {
 // paths are the pages that users have open, in turn: mostly the fleet, and some of each other kind.
 func (h *consoleHub) paths() []string {
 	placement := h.spare[len(h.spare)-1].Namespace // any namespace of the fleet
-	return []string{"/", "/", "/", "/", "/placements", "/placements?q=" + placement, "/hub", "/clusters/" + h.beats.clusters[0].Name, "/", "/?view=table"}
+	return []string{
+		"/", "/", "/", "/", "/placements", "/placements?q=" + placement, "/hub", "/clusters/" + h.beats.clusters[0].Name, "/",
+		"/?view=table",
+	}
 }
 
 // openAll opens the pages, and returns once each has what it shows.

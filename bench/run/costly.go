@@ -135,7 +135,8 @@ func (m *measuredHub) createCostly(ctx context.Context, cluster string) (stop fu
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: "global"}}
 	binding.Spec.ClusterSet = binding.Name
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: costlyNamespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, binding, score,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: costlyNamespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}},
+		binding, score,
 	}
 	for n := range costlyCount {
 		objects = append(objects, costlyPlacement(n))

@@ -25,13 +25,16 @@ func TestOnlyDependentPlacementsDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.independent.drifted > 0 {
-			t.Errorf("seed %d: %d of %d placements that read no decisions of others were not enqueued", seed, got.independent.drifted, got.independent.placements)
+			t.Errorf("seed %d: %d of %d placements that read no decisions of others were not enqueued", seed, got.independent.drifted,
+				got.independent.placements)
 		}
 		now, env := r.stored.Snapshot(), enginetest.Env(t)
 		for _, key := range r.stored.Keys() {
-			again := plan.Diff(enginetest.DecidePlacement(r.snapshotAsDecided(now, key), r.stored.Placements[key], env), r.stored.Stored(key), r.stored.Now)
+			again := plan.Diff(enginetest.DecidePlacement(r.snapshotAsDecided(now, key), r.stored.Placements[key], env), r.stored.Stored(key),
+				r.stored.Now)
 			if !again.Empty() {
-				t.Errorf("seed %d: %s was not enqueued: with the decisions of that time, the engine would add %v and remove %v", seed, key, again.Added, again.Removed)
+				t.Errorf("seed %d: %s was not enqueued: with the decisions of that time, the engine would add %v and remove %v", seed, key, again.Added,
+					again.Removed)
 			}
 		}
 		sum.add(got)

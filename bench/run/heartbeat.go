@@ -50,7 +50,8 @@ func (a *agents) heartbeat(ctx context.Context, hand, n int) error {
 	for i := range conditions {
 		conditions[i].Message = fmt.Sprintf("beat %d", n)
 	}
-	if err := patchStatus(ctx, a.clients[hand], &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)}, map[string]any{"conditions": conditions}); err != nil {
+	if err := patchStatus(ctx, a.clients[hand], &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)},
+		map[string]any{"conditions": conditions}); err != nil {
 		return fmt.Errorf("storing a heartbeat: %w", err)
 	}
 	a.heartbeats.Add(1)
@@ -122,7 +123,10 @@ func (h *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figu
 	writes := count(used.requests, func(r hub.Request) bool { return r.Group == clusterv1.GroupName || r.Resource == "events" })
 	whole, reading := each(used.manager), each(after.reader.CPU-before.reader.CPU)
 	return []bench.Figure{
-		{Name: "writes after a heartbeat of every cluster", Unit: bench.Requests, Value: writes - float64(beats), Detail: fmt.Sprintf("%d heartbeats", beats)},
+		{
+			Name: "writes after a heartbeat of every cluster", Unit: bench.Requests, Value: writes - float64(beats),
+			Detail: fmt.Sprintf("%d heartbeats", beats),
+		},
 		{Name: "evaluations after a heartbeat of every cluster", Unit: bench.Requests, Value: after.evaluations - before.evaluations},
 		{
 			Name: "CPU per heartbeat beyond decoding", Unit: bench.Micros, Value: whole - reading,

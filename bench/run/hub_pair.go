@@ -133,7 +133,10 @@ func (m *measuredHub) decision(ctx context.Context, of *clusterv1beta1.Placement
 
 // createPlacement stores the placement of a decision, as its user does, and returns it.
 func (d storedDecision) createPlacement(ctx context.Context, to client.Client) (*clusterv1beta1.Placement, error) {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: d.placement.Namespace, Name: d.placement.Name}, Spec: d.placement.Spec}
+	out := &clusterv1beta1.Placement{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.placement.Namespace, Name: d.placement.Name},
+		Spec:       d.placement.Spec,
+	}
 	if err := to.Create(ctx, out); err != nil {
 		return nil, fmt.Errorf("storing a placement: %w", err)
 	}

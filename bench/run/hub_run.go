@@ -52,8 +52,9 @@ func steps() []step {
 func sizeRun(clusters, placements int) Run {
 	name := fmt.Sprintf("%dx%d", clusters, placements)
 	return Run{
-		Name:  name,
-		About: fmt.Sprintf("all that happens to a hub of %d clusters and %d placements, beside the same writes by plain clients", clusters, placements),
+		Name: name,
+		About: fmt.Sprintf("all that happens to a hub of %d clusters and %d placements, beside the same writes by plain clients", clusters,
+			placements),
 		Measure: func(ctx context.Context, s Options) ([]bench.Figure, error) {
 			shape := generate.Shape{Clusters: clusters, Placements: placements + sparePlacements, ScoredPercent: scoredPercent, Seed: fleetSeed}
 			t, err := newHubRun(ctx, s, name, shape)

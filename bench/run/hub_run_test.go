@@ -92,7 +92,8 @@ func TestRelabelAffectsOldAndNewMatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if grown.writes != 100 || grown.affected.placements == 0 || grown.affected.times < grown.affected.placements {
-		t.Errorf("a set grows by %d clusters, which affects %+v, want half of 200 clusters and at least one affected placement", grown.writes, grown.affected)
+		t.Errorf("a set grows by %d clusters, which affects %+v, want half of 200 clusters and at least one affected placement", grown.writes,
+			grown.affected)
 	}
 	again, err := growSet(t.Context(), s, 0)
 	if err != nil {

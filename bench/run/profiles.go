@@ -35,8 +35,9 @@ var errNotPublished = errors.New("not every cluster has a profile")
 // profilesRun measures the profiles of a fleet in many namespaces.
 func profilesRun() Run {
 	return Run{
-		Name:    "profiles",
-		About:   fmt.Sprintf("profiles of %d clusters in %d namespaces, beside bare writes of the same objects", profileClusters, profileNamespaces),
+		Name: "profiles",
+		About: fmt.Sprintf("profiles of %d clusters in %d namespaces, beside bare writes of the same objects", profileClusters,
+			profileNamespaces),
 		Measure: measureProfiles,
 	}
 }
@@ -77,7 +78,8 @@ func measureProfiles(ctx context.Context, s Options) ([]bench.Figure, error) {
 			return nil, err
 		}
 		open += took
-		s.logf("profiles: namespace %d of %d, %s beside %s", i+1, profileNamespaces, managed.Round(time.Millisecond), open.Round(time.Millisecond))
+		s.logf("profiles: namespace %d of %d, %s beside %s", i+1, profileNamespaces, managed.Round(time.Millisecond),
+			open.Round(time.Millisecond))
 	}
 	after, err := p.managed.usage(ctx)
 	if err != nil {
@@ -89,7 +91,10 @@ func measureProfiles(ctx context.Context, s Options) ([]bench.Figure, error) {
 			Name: "cold: time until every profile is stored, beside the bare writes", Unit: bench.Ratio, Value: managed.Seconds() / open.Seconds(),
 			Detail: fmt.Sprintf("%.1f s / %.1f s, %.0f profiles", managed.Seconds(), open.Seconds(), count),
 		},
-		{Name: "cold: writes per profile", Unit: bench.Ratio, Value: profileWrites(used.requests) / count, Detail: fmt.Sprintf("%.0f", profileWrites(used.requests))},
+		{
+			Name: "cold: writes per profile", Unit: bench.Ratio, Value: profileWrites(used.requests) / count,
+			Detail: fmt.Sprintf("%.0f", profileWrites(used.requests)),
+		},
 		{
 			Name: "cold: CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: used.manager.Seconds() / used.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", used.manager.Seconds(), used.server.Seconds()),
@@ -146,7 +151,10 @@ func (p *profileHubs) publish(ctx context.Context, namespace string) ([]*multicl
 	}
 	defer events.Stop()
 	began := time.Now()
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterv1beta2.GlobalClusterSetName}}
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      clusterv1beta2.GlobalClusterSetName,
+	}}
 	binding.Spec.ClusterSet = clusterv1beta2.GlobalClusterSetName
 	if err := p.managed.admin.Create(ctx, binding); err != nil {
 		return nil, 0, fmt.Errorf("storing a binding: %w", err)
@@ -179,7 +187,10 @@ func (p *profileHubs) copyProfiles(ctx context.Context, made []*multiclusterv1al
 	began := time.Now()
 	err = inParallel(ctx, len(made), func(ctx context.Context, hand, i int) error {
 		profile := &multiclusterv1alpha1.ClusterProfile{
-			ObjectMeta: metav1.ObjectMeta{Namespace: made[i].Namespace, Name: made[i].Name, Labels: made[i].Labels, Annotations: made[i].Annotations}, Spec: made[i].Spec,
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: made[i].Namespace, Name: made[i].Name, Labels: made[i].Labels,
+				Annotations: made[i].Annotations,
+			}, Spec: made[i].Spec,
 		}
 		if err := clients[hand].Create(ctx, profile); err != nil {
 			return err
@@ -219,7 +230,8 @@ func (p *profileHubs) measureBeats(ctx context.Context) (bench.Figure, error) {
 		return bench.Figure{}, err
 	}
 	return bench.Figure{
-		Name: "beat: writes to profiles after heartbeats", Unit: bench.Requests, Value: profileWrites(after.since(before).requests), Detail: fmt.Sprintf("%d heartbeats", beats),
+		Name: "beat: writes to profiles after heartbeats", Unit: bench.Requests, Value: profileWrites(after.since(before).requests),
+		Detail: fmt.Sprintf("%d heartbeats", beats),
 	}, nil
 }
 

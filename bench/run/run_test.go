@@ -111,13 +111,29 @@ func TestDecidedReadsTheLatestGeneration(t *testing.T) {
 		listed []*clusterv1beta1.Placement
 		want   error // nil: all are decided
 	}{
-		"both decided, in any order":           {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 2)}}},
-		"one has no status":                    {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Added, placementAt("a", 1, 0)}}, want: errBoom},
-		"one status is of an older generation": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 1)}}, want: errBoom},
-		"another placement is decided":         {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("c", 1, 1)}}, want: errBoom},
-		"the watch fails":                      {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
+		"both decided, in any order": {events: []event{
+			{watch.Modified, placementAt("b", 1, 1)},
+			{watch.Modified, placementAt("a", 2, 2)},
+		}},
+		"one has no status": {
+			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Added, placementAt("a", 1, 0)}},
+			want:   errBoom,
+		},
+		"one status is of an older generation": {events: []event{
+			{watch.Modified, placementAt("b", 1, 1)},
+			{watch.Modified, placementAt("a", 2, 1)},
+		}, want: errBoom},
+		"another placement is decided": {events: []event{
+			{watch.Modified, placementAt("b", 1, 1)},
+			{watch.Modified, placementAt("c", 1, 1)},
+		}, want: errBoom},
+		"the watch fails": {
+			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}},
+			want:   errBoom,
+		},
 		"the watch fails, and a second list has the rest": {
-			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)},
+			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}},
+			listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)},
 		},
 		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)}, want: errWatch},
 	}
@@ -156,7 +172,8 @@ func TestEveryRunHasAUniqueName(t *testing.T) {
 func TestSizeRunOfAnySize(t *testing.T) {
 	for name, want := range map[string]bool{
 		"webhook": true, "soak": true, "1000x10000": true, "300x200": true, "100x100": true,
-		"works-1000x10": true, "works-200x3": true, "works-99x3": false, "works-1000x101": false, "works-200": false, "works-x": false, "agent": true, "scores": true, "scores-500": true, "scores-99": false, "scores-x": false,
+		"works-1000x10": true, "works-200x3": true, "works-99x3": false, "works-1000x101": false, "works-200": false, "works-x": false,
+		"agent": true, "scores": true, "scores-500": true, "scores-99": false, "scores-x": false,
 		"addons": true, "addons-500": true, "addons-99": false, "addons-x": false,
 		"99x100": false, "100x100001": false, "x": false, "300": false, "300x": false, "300x200x100": false, "wormhole": false,
 	} {

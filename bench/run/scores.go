@@ -133,17 +133,26 @@ func measureScores(ctx context.Context, s Options, p *scoreHubs) ([]bench.Figure
 func (h *scoreHubs) figures(cold, moves, quiet usage, open time.Duration) []bench.Figure {
 	count := scoreMoves * h.size
 	return []bench.Figure{
-		{Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / h.size, Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold))},
+		{
+			Name: "cold: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(cold) / h.size,
+			Detail: fmt.Sprintf("%.0f", scoreWritesOf(cold)),
+		},
 		{
 			Name: "move: time until every score is stored, beside the bare writes", Unit: bench.Ratio, Value: moves.wall.Seconds() / open.Seconds(),
 			Detail: fmt.Sprintf("%.1f s / %.1f s, %.0f scores", moves.wall.Seconds(), open.Seconds(), count),
 		},
-		{Name: "move: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(moves) / count, Detail: fmt.Sprintf("%.0f", scoreWritesOf(moves))},
+		{
+			Name: "move: writes per score", Unit: bench.Ratio, Value: scoreWritesOf(moves) / count,
+			Detail: fmt.Sprintf("%.0f", scoreWritesOf(moves)),
+		},
 		{
 			Name: "move: CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: moves.manager.Seconds() / moves.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", moves.manager.Seconds(), moves.server.Seconds()),
 		},
-		{Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet), Detail: fmt.Sprintf("%.0f values changed", h.size)},
+		{
+			Name: "noise: writes after a query", Unit: bench.Requests, Value: scoreWritesOf(quiet),
+			Detail: fmt.Sprintf("%.0f values changed", h.size),
+		},
 		{Name: "noise: CPU of the manager for a query", Unit: bench.Seconds, Value: quiet.manager.Seconds()},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(quiet.peakManager)},
 	}
@@ -195,7 +204,8 @@ func (h *scoreHubs) startSource(ctx context.Context, s Options) (err error) {
 		return err
 	}
 	queries := filepath.Join(h.folder, "scores.yaml")
-	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, max: 100, interval: %s}]\n", url, h.interval)
+	text := fmt.Sprintf("sources: [{name: main, url: %q}]\nscores: [{name: load, query: 'max by (cluster) (load)', min: 0, "+
+		"max: 100, interval: %s}]\n", url, h.interval)
 	if err := os.WriteFile(queries, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("storing the queries: %w", err)
 	}
@@ -299,7 +309,8 @@ func (h *scoreHubs) copyScores(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return err
 		}
-		return clients[hand].Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("bench"))
+		return clients[hand].Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
+			client.FieldOwner("bench"))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing scores: %w", err)

@@ -55,7 +55,10 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 		t: t, random: rand.New(rand.NewPCG(seed, 0)),
 		stored: enginetest.NewState(), queued: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
 	}
-	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
+	r.hubRun = &hubRun{
+		hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}},
+		options: Options{Progress: io.Discard}, created: f.Placements,
+	}
 	enqueue := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
 	r.managerFleet, r.managerStored = live.New(enginetest.Env(t), clock.RealClock{}, enqueue, enqueue)
 	for _, set := range f.Sets {

@@ -44,7 +44,10 @@ type soakReading struct {
 }
 
 func measureSoak(ctx context.Context, s Options) ([]bench.Figure, error) {
-	f := generate.New(generate.Shape{Clusters: 1000, Placements: 1000 + soakSpares + soakProbes, ScoredPercent: scoredPercent, Seed: fleetSeed})
+	f := generate.New(generate.Shape{
+		Clusters: 1000, Placements: 1000 + soakSpares + soakProbes, ScoredPercent: scoredPercent,
+		Seed: fleetSeed,
+	})
 	s.logf("soak: starting a hub with %d clusters", len(f.Clusters))
 	managed, err := newMeasuredHub(ctx, s, f, true)
 	if err != nil {
@@ -95,7 +98,8 @@ func (m *measuredHub) takeReadings(ctx context.Context, setting Options, probes 
 			return nil, err
 		}
 		out = append(out, next)
-		setting.logf("soak: %d: %.0f MiB, %.0f goroutines, a placement decided in %s", len(out), mib(next.resident), next.goroutines, millis(next.latency))
+		setting.logf("soak: %d: %.0f MiB, %.0f goroutines, a placement decided in %s", len(out), mib(next.resident), next.goroutines,
+			millis(next.latency))
 	}
 	return out, nil
 }

@@ -40,7 +40,8 @@ func (s usageSnapshot) since(earlier usageSnapshot) usage {
 	return usage{
 		wall: s.at.Sub(earlier.at), server: s.server.CPU - earlier.server.CPU, manager: s.manager.CPU - earlier.manager.CPU,
 		peakServer: s.server.Peak, peakManager: s.manager.Peak, requests: s.requests.Since(earlier.requests),
-		evaluations: s.evaluations - earlier.evaluations, changedPlacements: s.changedPlacements - earlier.changedPlacements, managerReads: s.managerReads - earlier.managerReads,
+		evaluations: s.evaluations - earlier.evaluations, changedPlacements: s.changedPlacements - earlier.changedPlacements,
+		managerReads: s.managerReads - earlier.managerReads,
 	}
 }
 
@@ -57,7 +58,8 @@ type usage struct {
 func (u *usage) add(other usage) {
 	u.wall, u.server, u.manager = u.wall+other.wall, u.server+other.server, u.manager+other.manager
 	u.peakServer, u.peakManager = max(u.peakServer, other.peakServer), max(u.peakManager, other.peakManager)
-	u.evaluations, u.changedPlacements, u.managerReads = u.evaluations+other.evaluations, u.changedPlacements+other.changedPlacements, u.managerReads+other.managerReads
+	u.evaluations, u.changedPlacements, u.managerReads = u.evaluations+other.evaluations, u.changedPlacements+other.changedPlacements,
+		u.managerReads+other.managerReads
 	if u.requests == nil {
 		u.requests = hub.Requests{}
 	}
@@ -92,7 +94,10 @@ func (u usage) requestFigures(placements int) []bench.Figure {
 		of   func() ([]hub.Request, float64)
 	}{{"writes", u.requests.Writes}, {"reads", u.requests.Reads}} {
 		kinds, sum := kind.of()
-		out = append(out, bench.Figure{Name: kind.name, Unit: bench.Requests, Value: sum, Detail: fmt.Sprintf("%.2f per placement", sum/float64(placements))})
+		out = append(out, bench.Figure{
+			Name: kind.name, Unit: bench.Requests, Value: sum,
+			Detail: fmt.Sprintf("%.2f per placement", sum/float64(placements)),
+		})
 		for _, one := range kinds {
 			out = append(out, bench.Figure{Name: kind.name + ", " + one.String(), Unit: bench.Requests, Value: u.requests[one]})
 		}

@@ -95,8 +95,11 @@ func (w *writerHub) createClients(ctx context.Context) error {
 			policyRule("update", "managedclusters"), policyRule("update", "managedclusters/status"),
 			policyRule("create", "managedclusters/label", guardedLabel+":*"),
 		}},
-		"team":  {&w.team, []rbacv1.PolicyRule{policyRule("create", "placements")}},
-		"owner": {&w.owner, []rbacv1.PolicyRule{policyRule("create", "managedclustersetbindings"), policyRule("create", "managedclustersets/bind")}},
+		"team": {&w.team, []rbacv1.PolicyRule{policyRule("create", "placements")}},
+		"owner": {&w.owner, []rbacv1.PolicyRule{
+			policyRule("create", "managedclustersetbindings"),
+			policyRule("create", "managedclustersets/bind"),
+		}},
 	} {
 		made, err := w.newAccount(ctx, name, account.rules...)
 		if err != nil {
@@ -129,7 +132,10 @@ func (w *writerHub) readClusters(ctx context.Context) error {
 }
 
 func policyRule(verb, resource string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{resource}, ResourceNames: names}
+	return rbacv1.PolicyRule{
+		Verbs: []string{verb}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{resource},
+		ResourceNames: names,
+	}
 }
 
 // writeKind is one kind of write.

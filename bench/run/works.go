@@ -39,7 +39,8 @@ const (
 func worksRun(clusters, sets int) Run {
 	return Run{
 		Name: fmt.Sprintf("%s%dx%d", worksPrefix, clusters, sets),
-		About: fmt.Sprintf("%d sets that deliver to %d clusters: cold, changed, with agents, and after restarts, beside the same writes by plain clients",
+		About: fmt.Sprintf("%d sets that deliver to %d clusters: cold, changed, with agents, and after restarts, beside the "+
+			"same writes by plain clients",
 			sets, clusters),
 		Measure: func(ctx context.Context, s Options) ([]bench.Figure, error) {
 			return measureWorks(ctx, s, clusters, sets)

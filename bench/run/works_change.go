@@ -146,7 +146,8 @@ func measureStatusWrites(ctx context.Context, w *works) ([]bench.Figure, error) 
 	})
 	return []bench.Figure{{
 		// The first write and the last are not delayed.
-		Name: "status writes of a set while its works report, beside one a second and two", Unit: bench.Ratio, Value: written / (took.Seconds() + 2),
+		Name: "status writes of a set while its works report, beside one a second and two", Unit: bench.Ratio,
+		Value:  written / (took.Seconds() + 2),
 		Detail: fmt.Sprintf("%.0f in %s", written, took.Round(time.Millisecond)),
 	}}, nil
 }

@@ -72,9 +72,13 @@ func measureColdWorks(ctx context.Context, w *works) ([]bench.Figure, error) {
 	return []bench.Figure{
 		{
 			Name: "works per second, beside the write limit", Unit: bench.Ratio, Value: open.Seconds() / managed.Seconds(),
-			Detail: fmt.Sprintf("%s / %s", bench.Format(count/managed.Seconds(), bench.PerSecond), bench.Format(count/open.Seconds(), bench.PerSecond)),
+			Detail: fmt.Sprintf("%s / %s", bench.Format(count/managed.Seconds(), bench.PerSecond),
+				bench.Format(count/open.Seconds(), bench.PerSecond)),
 		},
-		{Name: "writes per work", Unit: bench.Ratio, Value: workWrites(used.requests) / count, Detail: fmt.Sprintf("%.0f", workWrites(used.requests))},
+		{
+			Name: "writes per work", Unit: bench.Ratio, Value: workWrites(used.requests) / count,
+			Detail: fmt.Sprintf("%.0f", workWrites(used.requests)),
+		},
 		{
 			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: used.manager.Seconds() / used.server.Seconds(),
 			Detail: fmt.Sprintf("%.2f s / %.2f s", used.manager.Seconds(), used.server.Seconds()),

@@ -42,7 +42,8 @@ func (m *measuredHub) watchWorks(ctx context.Context, set *workv1alpha1.Manifest
 }
 
 func (w *workWatcher) watch(ctx context.Context) (err error) {
-	w.events, err = w.side.admin.Watch(ctx, &workv1.ManifestWorkList{}, ofSet(w.set), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: w.since}})
+	w.events, err = w.side.admin.Watch(ctx, &workv1.ManifestWorkList{}, ofSet(w.set),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: w.since}})
 	if err != nil {
 		return fmt.Errorf("watching works: %w", err)
 	}

@@ -45,7 +45,10 @@ func costFuncs(patterns func(string) uint64) map[string]costFunc {
 	for by, names := range map[uint64][]string{
 		1: {operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, "startsWith", "endsWith", "bytes"},
 		2: {"charAt", "substring", "lowerAscii", "upperAscii", "trim", "reverse", "bool"},
-		4: {"strings.quote", "isSorted", "min", "max", "sum", "string", "int", "uint", "double", "isIP", "ip", "ip.isCanonical", "isCIDR", "cidr", "containsIP", "containsCIDR"},
+		4: {
+			"strings.quote", "isSorted", "min", "max", "sum", "string", "int", "uint", "double", "isIP", "ip", "ip.isCanonical", "isCIDR", "cidr",
+			"containsIP", "containsCIDR",
+		},
 	} {
 		for _, name := range names {
 			out[name] = proportional(by)

@@ -39,7 +39,8 @@ func largeSubject(bytes int) celenv.Subject {
 	}
 	for i := range 40 {
 		cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{
-			Type: fmt.Sprintf("Condition%d", i), Status: metav1.ConditionTrue, Reason: "Reason", Message: "All is well", LastTransitionTime: metav1.NewTime(enginetest.Epoch),
+			Type: fmt.Sprintf("Condition%d", i), Status: metav1.ConditionTrue, Reason: "Reason", Message: "All is well",
+			LastTransitionTime: metav1.NewTime(enginetest.Epoch),
 		})
 	}
 	return celenv.Subject{Cluster: fleet.NewCluster(cluster), Now: enginetest.Epoch, Score: func(resource string) *fleet.Score {
@@ -98,21 +99,31 @@ func functionCalls() map[string]string {
 		"class match":       loop(`W.matches("^\\pL{1,9}[\\pN\\pS]$")`),
 	}
 	for name, call := range map[string]string{
-		"parseJSON": `J.parseJSON() == 1`, "parseJSON nested": `N.parseJSON() == 1`, "parseJSON object": `O.parseJSON() == 1`, "charAt": `T.charAt(0) == ""`, "substring": `T.substring(1) == ""`,
+		"parseJSON": `J.parseJSON() == 1`, "parseJSON nested": `N.parseJSON() == 1`, "parseJSON object": `O.parseJSON() == 1`,
+		"charAt": `T.charAt(0) == ""`, "substring": `T.substring(1) == ""`,
 		"reverse": `T.reverse() == ""`, "lowerAscii": `T.lowerAscii() == ""`, "upperAscii": `T.upperAscii() == ""`, "trim": `T.trim() == ""`,
-		"quote": `strings.quote(T) == ""`, "split": `T.split("").size() == 0`, "join": `S.split(",").join("--") == ""`, "replace": `T.replace("a", "bc") == ""`,
-		"replace nothing": `T.replace("", "bc") == ""`, "contains": `T.contains("ab")`, "startsWith": `T.startsWith(X)`, "equal": `T == X`, "concatenation": `T + X == ""`,
-		"less": `T < X`, "size": `T.size() == 0`, "bytes": `bytes(T).size() == 0`, "string": `string(bytes(T)) == ""`, "isURL": `isURL(U)`, "url": `url(U).getQuery() == {}`, "equal URLs": `url(U) == url(U)`,
-		"isQuantity": `isQuantity(D)`, "isSemver": `isSemver(V)`, "semver": `semver(V).compareTo(semver(V)) == 1`, "isIP": `isIP(T)`, "isCIDR": `isCIDR(T)`, "int": `int(D) == 1`, "double": `double(D) == 1.0`,
-		"duration": `duration(T) == duration("1s")`, "parsed timestamp": `timestamp(T) == timestamp("2030-01-01T00:00:00Z")`, "in": `"c" in S.split(",")`, "list index": `S.split(",").indexOf("c") == 1`,
-		"sum": `J.parseJSON().sum() == 0`, "min": `S.split(",").min() == ""`, "isSorted": `S.split(",").isSorted()`, "equal lists": `S.split(",") == S.split(",")`, "added lists": `(S.split(",") + S.split(",")).size() == 0`,
-		"optional": `optional.of(T).orValue("") == ""`, "wide": `W.reverse() == ""`, "bool": `bool(T)`, "uint": `uint(D) == 1u`, "ip canonical": `ip.isCanonical("10.0.0.1")`,
+		"quote": `strings.quote(T) == ""`, "split": `T.split("").size() == 0`, "join": `S.split(",").join("--") == ""`,
+		"replace":         `T.replace("a", "bc") == ""`,
+		"replace nothing": `T.replace("", "bc") == ""`, "contains": `T.contains("ab")`, "startsWith": `T.startsWith(X)`, "equal": `T == X`,
+		"concatenation": `T + X == ""`,
+		"less":          `T < X`, "size": `T.size() == 0`, "bytes": `bytes(T).size() == 0`, "string": `string(bytes(T)) == ""`,
+		"isURL": `isURL(U)`,
+		"url":   `url(U).getQuery() == {}`, "equal URLs": `url(U) == url(U)`,
+		"isQuantity": `isQuantity(D)`, "isSemver": `isSemver(V)`, "semver": `semver(V).compareTo(semver(V)) == 1`, "isIP": `isIP(T)`,
+		"isCIDR": `isCIDR(T)`, "int": `int(D) == 1`, "double": `double(D) == 1.0`,
+		"duration": `duration(T) == duration("1s")`, "parsed timestamp": `timestamp(T) == timestamp("2030-01-01T00:00:00Z")`,
+		"in": `"c" in S.split(",")`, "list index": `S.split(",").indexOf("c") == 1`,
+		"sum": `J.parseJSON().sum() == 0`, "min": `S.split(",").min() == ""`, "isSorted": `S.split(",").isSorted()`,
+		"equal lists": `S.split(",") == S.split(",")`, "added lists": `(S.split(",") + S.split(",")).size() == 0`,
+		"optional": `optional.of(T).orValue("") == ""`, "wide": `W.reverse() == ""`, "bool": `bool(T)`, "uint": `uint(D) == 1u`,
+		"ip canonical": `ip.isCanonical("10.0.0.1")`,
 	} {
 		out[name] = loop(call)
 	}
 	for name, expression := range out {
 		for variable, annotation := range map[string]string{
-			"T": "text", "X": "other", "S": "words", "D": "digits", "W": "wide", "J": "json", "N": "nested", "O": "object", "U": "url", "V": "semver",
+			"T": "text", "X": "other", "S": "words", "D": "digits", "W": "wide", "J": "json", "N": "nested", "O": "object", "U": "url",
+			"V": "semver",
 		} {
 			expression = replaceWord(expression, variable, "managedCluster.metadata.annotations."+annotation)
 		}

@@ -72,7 +72,8 @@ func New() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pricing the CEL functions: %w", err)
 	}
-	return &Env{env: env, macroFreeParser: plain, costModel: tariff, cache: lru.New(maxCachedExpressions), results: lru.New(maxCachedResults)}, nil
+	return &Env{env: env, macroFreeParser: plain, costModel: tariff, cache: lru.New(maxCachedExpressions), results: lru.New(maxCachedResults)},
+		nil
 }
 
 // cacheEntry is a cache entry: an expression, or the error of its text.

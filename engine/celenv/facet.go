@@ -19,12 +19,16 @@ func facetOf(path []string) fleet.Facet {
 	}
 	switch path[0] {
 	case "metadata":
-		return facetBelow(child, metadataFacets, fleet.FacetMeta, map[string]fleet.Facet{"labels": fleet.FacetLabels, "annotations": fleet.FacetAnnotations})
+		return facetBelow(child, metadataFacets, fleet.FacetMeta, map[string]fleet.Facet{
+			"labels":      fleet.FacetLabels,
+			"annotations": fleet.FacetAnnotations,
+		})
 	case "spec":
 		return fleet.FacetSpec
 	case "status":
 		return facetBelow(child, statusFacets, fleet.FacetStatus, map[string]fleet.Facet{
-			"clusterClaims": fleet.FacetClaims, "capacity": fleet.FacetResources, "allocatable": fleet.FacetResources, "conditions": fleet.FacetConditions,
+			"clusterClaims": fleet.FacetClaims, "capacity": fleet.FacetResources, "allocatable": fleet.FacetResources,
+			"conditions": fleet.FacetConditions,
 		})
 	default:
 		return 0

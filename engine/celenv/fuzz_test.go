@@ -78,13 +78,15 @@ func checkOutcome(t *testing.T, cluster string, expression *celenv.Expression, o
 	if first != second {
 		t.Errorf("%s: first %+v, then %+v", cluster, first, second)
 	}
-	if first.Answer != celenv.TooCostly && whole.Answer != celenv.TooCostly && (first.Answer != whole.Answer || first.Problem != whole.Problem) {
+	if first.Answer != celenv.TooCostly && whole.Answer != celenv.TooCostly &&
+		(first.Answer != whole.Answer || first.Problem != whole.Problem) {
 		t.Errorf("%s: %+v on what it reads, %+v on the whole cluster", cluster, first, whole)
 	}
 	if first.Cost > celenv.ExpressionCost {
 		t.Errorf("%s: costs %d, more than the limit", cluster, first.Cost)
 	}
-	if failed := first.Answer == celenv.Failed || first.Answer == celenv.Missing || first.Answer == celenv.TooCostly; failed != (first.Problem != "") {
+	if failed := first.Answer == celenv.Failed || first.Answer == celenv.Missing ||
+		first.Answer == celenv.TooCostly; failed != (first.Problem != "") {
 		t.Errorf("%s: %+v: a problem and a failure come together", cluster, first)
 	}
 	if !utf8.ValidString(first.Problem) {

@@ -78,7 +78,8 @@ func (e *Env) checkExpandedSize(text string) error {
 		return fmt.Errorf("the expression is too large: it has more than %d operations once its macros are written out", maxNodes)
 	}
 	if effort := size.compileCost(); effort > MaxCompileCost {
-		return fmt.Errorf("the expression is too large: its %d operations, %d of them calls, lists and maps, take an effort of %d to compile, and %d is allowed",
+		return fmt.Errorf("the expression is too large: its %d operations, %d of them calls, lists and maps, take an effort of %d to "+
+			"compile, and %d is allowed",
 			size.nodes, size.calls, effort, MaxCompileCost)
 	}
 	return nil

@@ -33,20 +33,50 @@ func TestQuantities(t *testing.T) {
 		"allocatable adds up":                    {`quantity(managedCluster.status.allocatable.cpu).add(quantity("500m")) == quantity("4")`, yes},
 		"allocatable subtracts":                  {`quantity(managedCluster.status.allocatable.cpu).sub(quantity("500m")) == quantity("3")`, yes},
 		"allocatable as a number":                {`quantity(managedCluster.status.allocatable.cpu).asApproximateFloat() > 3.4`, yes},
-		"a resource with a domain":               {`quantity(managedCluster.status.allocatable["nvidia.com/gpu"]).isGreaterThan(quantity("5"))`, yes},
-		"capacity":                               {`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).compareTo(quantity("8")) >= 0`, yes},
-		"what capacity has over allocatable":     {`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).sub(quantity(managedCluster.status.allocatable["nvidia.com/gpu"])) == quantity("2")`, yes},
-		"a resource that is missing fails":       {`quantity(managedCluster.status.allocatable["amd.com/gpu"]).isGreaterThan(quantity("0"))`, failed("no such key: amd.com/gpu")},
-		"a resource that is missing as nothing":  {`quantity(managedCluster.status.allocatable[?"amd.com/gpu"].orValue("0")).isGreaterThan(quantity("0"))`, no},
-		"a claim is greater":                     {`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity("40Gi"))`, yes},
-		"a claim compares with allocatable":      {`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity(managedCluster.status.allocatable.memory))`, yes},
-		"a claim as an integer":                  {`quantity(managedCluster.claim("nodes")).isInteger() && quantity(managedCluster.claim("nodes")).asInteger() == 12`, yes},
-		"a fraction as an integer fails":         {`quantity(managedCluster.status.allocatable.cpu).asInteger() == 3`, failed("cannot convert value to integer")},
-		"claims add up":                          {`quantity(managedCluster.claim("nodes")).add(3).isGreaterThan(quantity("14"))`, yes},
-		"a claim that is no quantity fails":      {`quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, failed("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")},
-		"a claim is tested with isQuantity":      {`isQuantity(managedCluster.claim("platform")) && quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, no},
-		"a claim that is missing fails":          {`quantity(managedCluster.claim("disk")).isGreaterThan(quantity("0"))`, celenv.Outcome{Answer: celenv.Missing, Problem: `no claim "disk"`}},
-		"a claim found the long way":             {`managedCluster.status.clusterClaims.exists(c, c.name == "gpu.memory" && isQuantity(c.value) && quantity(c.value).isGreaterThan(quantity("40Gi")))`, yes},
+		"a resource with a domain": {
+			`quantity(managedCluster.status.allocatable["nvidia.com/gpu"]).isGreaterThan(quantity("5"))`,
+			yes,
+		},
+		"capacity": {
+			`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).compareTo(quantity("8")) >= 0`,
+			yes,
+		},
+		"what capacity has over allocatable": {
+			`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).sub(quantity(managedCluster.status.allocatable["nvidia.com/gpu"])) == quantity("2")`, yes,
+		},
+		"a resource that is missing fails": {
+			`quantity(managedCluster.status.allocatable["amd.com/gpu"]).isGreaterThan(quantity("0"))`,
+			failed("no such key: amd.com/gpu"),
+		},
+		"a resource that is missing as nothing": {
+			`quantity(managedCluster.status.allocatable[?"amd.com/gpu"].orValue("0")).isGreaterThan(quantity("0"))`, no,
+		},
+		"a claim is greater": {`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity("40Gi"))`, yes},
+		"a claim compares with allocatable": {
+			`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity(managedCluster.status.allocatable.memory))`, yes,
+		},
+		"a claim as an integer": {
+			`quantity(managedCluster.claim("nodes")).isInteger() && quantity(managedCluster.claim("nodes")).asInteger() == 12`, yes,
+		},
+		"a fraction as an integer fails": {
+			`quantity(managedCluster.status.allocatable.cpu).asInteger() == 3`,
+			failed("cannot convert value to integer"),
+		},
+		"claims add up": {`quantity(managedCluster.claim("nodes")).add(3).isGreaterThan(quantity("14"))`, yes},
+		"a claim that is no quantity fails": {
+			`quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`,
+			failed("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
+		},
+		"a claim is tested with isQuantity": {
+			`isQuantity(managedCluster.claim("platform")) && quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, no,
+		},
+		"a claim that is missing fails": {
+			`quantity(managedCluster.claim("disk")).isGreaterThan(quantity("0"))`,
+			celenv.Outcome{Answer: celenv.Missing, Problem: `no claim "disk"`},
+		},
+		"a claim found the long way": {
+			`managedCluster.status.clusterClaims.exists(c, c.name == "gpu.memory" && isQuantity(c.value) && quantity(c.value).isGreaterThan(quantity("40Gi")))`, yes,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expression, err := enginetest.Env(t).Compile(tc.text)

@@ -163,7 +163,8 @@ func (c choice) countIn(clusters map[string]bool, name string, i int) int {
 func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t *testing.T) {
 	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
-		if choice.held() || choice.waits() || len(choice.spec.SpreadPolicy.AntiAffinity) > 0 || slices.ContainsFunc(choice.constraints(), isHard) {
+		if choice.held() || choice.waits() || len(choice.spec.SpreadPolicy.AntiAffinity) > 0 ||
+			slices.ContainsFunc(choice.constraints(), isHard) {
 			return
 		}
 		for i := range choice.constraints() {

@@ -40,7 +40,8 @@ func smallState(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)
 	w := enginetest.NewState(enginetest.Set("all").Obj(), b.Obj()).Bind("ns", "all")
 	for i := range 4 + r.IntN(6) {
 		name := fmt.Sprintf("c%d", i)
-		c := enginetest.Cluster(name).In("all").Label("a", fmt.Sprint(r.IntN(4))).Label("b", fmt.Sprint(r.IntN(3))).Claim("c", fmt.Sprint(r.IntN(5)))
+		c := enginetest.Cluster(name).In("all").Label("a", fmt.Sprint(r.IntN(4))).Label("b", fmt.Sprint(r.IntN(3))).Claim("c",
+			fmt.Sprint(r.IntN(5)))
 		if r.Chance(15) {
 			c.Taint("old", clusterv1.TaintEffectPreferNoSelect, enginetest.Epoch)
 		}

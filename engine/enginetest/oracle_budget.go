@@ -87,7 +87,8 @@ func (r *run) spendBudget(first *view, ideal map[string]bool) (chosen map[string
 	room := func(size int) int { return min(len(row), max(0, r.allows(size)-active)) }
 	chosen, released := r.release(first, ideal, row, room(before))
 	for n := room(len(chosen)); n > len(released); n-- {
-		if more, all := r.release(first, ideal, row, n); room(len(more)) >= n && !slices.ContainsFunc(all, func(name string) bool { return more[name] }) {
+		if more, all := r.release(first, ideal, row, n); room(len(more)) >= n &&
+			!slices.ContainsFunc(all, func(name string) bool { return more[name] }) {
 			chosen, released = more, all
 		}
 	}

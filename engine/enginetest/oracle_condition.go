@@ -133,7 +133,8 @@ func (r *run) expiredCondition(last *view, chosen map[string]bool, inExpressions
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
 		if on := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && len(on) > 0 {
-			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date (%s) and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date (%s) and count as 0 until AddOnPlacementScore %s is "+
+				"updated in the namespaces of their clusters",
 				prioritizer, len(on), firstThree(on), resource))
 		}
 	}
@@ -154,7 +155,8 @@ func (r *run) expiredCondition(last *view, chosen map[string]bool, inExpressions
 		}
 	}
 	for _, resource := range slices.Sorted(maps.Keys(all)) {
-		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date (%s) and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date (%s) and left out until AddOnPlacementScore %s is updated in "+
+			"the namespaces of their clusters",
 			resource, len(all[resource]), firstThree(slices.Collect(maps.Keys(all[resource]))), resource))
 	}
 	out := engine.Condition{Type: "PlacementScoresExpired"}

@@ -69,9 +69,11 @@ func (e *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, am
 		answer, why := e.expressions(selector.CelSelector.CelExpressions, name, out.missing)
 		if e.spent > placementBudget {
 			out.over = true
-			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost %d after %d of %d clusters: "+
+			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost "+
+				"%d after %d of %d clusters: "+
 				"select by labels, claims or names instead, make them simpler, or divide the placement. "+
-				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, e.spent, n+1, len(matching))
+				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, e.spent, n+1,
+				len(matching))
 			return out
 		}
 		out.answers[name] = answer

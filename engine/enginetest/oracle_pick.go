@@ -16,7 +16,10 @@ type domainCounter struct {
 
 // counter counts some clusters in the domains of the candidates.
 func (v *view) counter(chosen map[string]bool) *domainCounter {
-	t := &domainCounter{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}, before: map[string]int{}}
+	t := &domainCounter{
+		view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{},
+		before: map[string]int{},
+	}
 	for name := range v.in {
 		if !v.eligible(name) {
 			continue

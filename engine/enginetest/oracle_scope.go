@@ -60,13 +60,13 @@ func (r *run) candidateScope(requested []string, incumbents map[string]bool) sco
 }
 
 // Reachable reports whether a namespace may reach a cluster, set by set. An unreadable set may have it.
-func (w *State) Reachable(namespace, cluster string) bool {
-	object := w.Clusters[cluster]
+func (s *State) Reachable(namespace, cluster string) bool {
+	object := s.Clusters[cluster]
 	if object == nil {
 		return false
 	}
-	for name := range w.Bindings[namespace] {
-		if set := w.Sets[name]; set != nil && (unreadable(set) || member(set, object)) {
+	for name := range s.Bindings[namespace] {
+		if set := s.Sets[name]; set != nil && (unreadable(set) || member(set, object)) {
 			return true
 		}
 	}

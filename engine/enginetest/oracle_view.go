@@ -44,8 +44,9 @@ func (r *run) view(incumbents map[string]bool) *view {
 // match finds the clusters that are in the sets, match a predicate and are in a tier.
 func (r *run) match(incumbents map[string]bool) *view {
 	v := &view{
-		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: incumbents, scope: r.candidateScope(r.spec.ClusterSets, incumbents),
-		in: map[string]bool{}, rejected: map[string]string{}, held: map[string]bool{}, retainedOnly: map[string]bool{},
+		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: incumbents,
+		scope: r.candidateScope(r.spec.ClusterSets, incumbents),
+		in:    map[string]bool{}, rejected: map[string]string{}, held: map[string]bool{}, retainedOnly: map[string]bool{},
 		failing: map[string]string{},
 		tier:    map[string]int{}, total: map[string]int{},
 	}

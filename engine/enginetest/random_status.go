@@ -42,7 +42,10 @@ func (r Random) WithStatus(w *State, key fleet.Key) *clusterv1beta1.Placement {
 	if r.Chance(50) {
 		b.object.Status.LastScoreUpdateTime = &metav1.Time{Time: r.wholeSecond()}
 	}
-	for _, condition := range []string{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.PlacementConditionSpreadExceeded} {
+	for _, condition := range []string{
+		clusterv1beta1.PlacementConditionHeld, clusterv1beta1.PlacementConditionScoresExpired,
+		clusterv1beta1.PlacementConditionSpreadExceeded,
+	} {
 		if r.Chance(15) {
 			b.object.Status.Conditions = append(b.object.Status.Conditions, metav1.Condition{
 				Type: condition, Status: one(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: "Bygone",
@@ -109,7 +112,10 @@ func (r Random) misspell(spec *clusterv1beta1.PlacementSpec) {
 		}}}
 	case 4:
 		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: "Exact", Configurations: []clusterv1beta1.PrioritizerConfig{{
-			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "AddOn", AddOn: &clusterv1beta1.AddOnScore{ResourceName: "load", ScoreName: "cqu"}},
+			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+				Type:  "AddOn",
+				AddOn: &clusterv1beta1.AddOnScore{ResourceName: "load", ScoreName: "cqu"},
+			},
 		}}}
 	default:
 		spec.ClusterSets = []string{one(r, "s11", "s22", "s1")}

@@ -227,8 +227,10 @@ func TestAnEditOfTheSpreadTakesNoClusterWithoutAReplacement(t *testing.T) {
 // TestAReleasedClusterIsReplacedInADomainWhoseOtherClustersAreHeld tests that held clusters count for what their domain may keep.
 func TestAReleasedClusterIsReplacedInADomainWhoseOtherClustersAreHeld(t *testing.T) {
 	p := overRegions(true).Number(6).Mode(clusterv1beta1.PrioritizerPolicyModeExact).
-		BuiltIn(clusterv1beta1.PrioritizerResourceAllocatableCPU, 1).Budget("1", time.Hour).Decided().Held(enginetest.Epoch.Add(-time.Hour), "us-3")
-	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "ap-1", "us-1", "us-2", "us-3", "us-4", "us-5").Obj()).
+		BuiltIn(clusterv1beta1.PrioritizerResourceAllocatableCPU, 1).Budget("1", time.Hour).Decided().Held(enginetest.Epoch.Add(-time.Hour),
+		"us-3")
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(),
+		enginetest.Slice("ns", "p", 1, "ap-1", "us-1", "us-2", "us-3", "us-4", "us-5").Obj()).
 		Bind("ns", "all")
 	for name, cpu := range map[string]string{"ap-1": "5", "us-1": "9", "us-2": "8", "us-3": "2", "us-new": "7"} {
 		w.Add(in(name).Label("region", name[:2]).CPU(cpu).Obj())

@@ -60,7 +60,9 @@ func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 }
 
 // revoked returns the wanted rest of slices.
-func revoked(w *enginetest.State, c decided, before []*clusterv1beta1.PlacementDecision, orphaned bool) []*clusterv1beta1.PlacementDecision {
+func revoked(w *enginetest.State, c decided, before []*clusterv1beta1.PlacementDecision,
+	orphaned bool,
+) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range before {
 		slice = slice.DeepCopy()

@@ -68,7 +68,8 @@ func newSpreadHistory(rig harness, t *rapid.T) *spreadHistory {
 // cluster draws a cluster of a region.
 func (h *spreadHistory) cluster(name string, region int) *clusterv1.ManagedCluster {
 	return enginetest.Cluster(name).In("all").Label("region", strconv.Itoa(region)).Label("zone", strconv.Itoa(h.upTo(2, "zone"))).
-		Label("tier", strconv.Itoa(h.upTo(3, "tier"))).Label("host", strconv.Itoa(h.upTo(20, "host"))).CPU(strconv.Itoa(1 + h.upTo(9, "cpu"))).Obj()
+		Label("tier", strconv.Itoa(h.upTo(3, "tier"))).Label("host",
+		strconv.Itoa(h.upTo(20, "host"))).CPU(strconv.Itoa(1 + h.upTo(9, "cpu"))).Obj()
 }
 
 // step changes one cluster, or lets time pass.

@@ -71,68 +71,68 @@ func StateOf[T any](objects iter.Seq[T]) *State {
 }
 
 // Add adds or replaces an object.
-func (w *State) Add(object any) *State {
+func (s *State) Add(object any) *State {
 	switch o := object.(type) {
 	case *clusterv1.ManagedCluster:
-		w.Clusters[o.Name] = o
+		s.Clusters[o.Name] = o
 	case *clusterv1beta2.ManagedClusterSet:
-		w.Sets[o.Name] = o
+		s.Sets[o.Name] = o
 	case *clusterv1alpha1.AddOnPlacementScore:
-		w.Scores[ScoreKey{o.Namespace, o.Name}] = o
+		s.Scores[ScoreKey{o.Namespace, o.Name}] = o
 	case *clusterv1beta1.Placement:
-		w.Placements[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
+		s.Placements[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	case *clusterv1beta1.PlacementDecision:
-		w.Slices[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
+		s.Slices[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	case *clusterv1beta2.ManagedClusterSetBinding:
 		if o.DeletionTimestamp.IsZero() {
-			w.Bind(o.Namespace, o.Name)
+			s.Bind(o.Namespace, o.Name)
 		}
 	default:
 		panic("enginetest: no place for this kind of object")
 	}
-	return w
+	return s
 }
 
 // Bind binds sets to a namespace.
-func (w *State) Bind(namespace string, sets ...string) *State {
-	if w.Bindings[namespace] == nil {
-		w.Bindings[namespace] = map[string]bool{}
+func (s *State) Bind(namespace string, sets ...string) *State {
+	if s.Bindings[namespace] == nil {
+		s.Bindings[namespace] = map[string]bool{}
 	}
 	for _, set := range sets {
-		w.Bindings[namespace][set] = true
+		s.Bindings[namespace][set] = true
 	}
-	return w
+	return s
 }
 
 // At sets the clock.
-func (w *State) At(now time.Time) *State {
-	w.Now = now
-	return w
+func (s *State) At(now time.Time) *State {
+	s.Now = now
+	return s
 }
 
 // Copy returns a state that can be changed on its own.
-func (w *State) Copy() *State {
-	out := *w
-	out.Clusters, out.Sets, out.Scores = maps.Clone(w.Clusters), maps.Clone(w.Sets), maps.Clone(w.Scores)
-	out.Placements, out.Slices = maps.Clone(w.Placements), maps.Clone(w.Slices)
+func (s *State) Copy() *State {
+	out := *s
+	out.Clusters, out.Sets, out.Scores = maps.Clone(s.Clusters), maps.Clone(s.Sets), maps.Clone(s.Scores)
+	out.Placements, out.Slices = maps.Clone(s.Placements), maps.Clone(s.Slices)
 	out.Bindings = map[string]map[string]bool{}
-	for namespace, sets := range w.Bindings {
+	for namespace, sets := range s.Bindings {
 		out.Bindings[namespace] = maps.Clone(sets)
 	}
 	return &out
 }
 
 // Keys returns the placements, sorted.
-func (w *State) Keys() []fleet.Key {
-	return slices.SortedFunc(maps.Keys(w.Placements), fleet.Key.Compare)
+func (s *State) Keys() []fleet.Key {
+	return slices.SortedFunc(maps.Keys(s.Placements), fleet.Key.Compare)
 }
 
 // OwnerOf returns the placement of a slice: the one in its name, otherwise the one in its label. Ok is false if there is
 // neither.
-func (w *State) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
+func (s *State) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
 	prefix, _, named := splitName(slice.Name)
 	byName := fleet.Key{Namespace: slice.Namespace, Name: prefix}
-	if _, exists := w.Placements[byName]; named && exists {
+	if _, exists := s.Placements[byName]; named && exists {
 		return byName, true
 	}
 	if label := slice.Labels[clusterv1beta1.PlacementLabel]; label != "" {
@@ -142,10 +142,10 @@ func (w *State) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key,
 }
 
 // SlicesOf returns the stored slices of a placement, by name.
-func (w *State) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (s *State) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
-	for _, slice := range w.Slices {
-		if owner, ok := w.OwnerOf(slice); ok && owner == key {
+	for _, slice := range s.Slices {
+		if owner, ok := s.OwnerOf(slice); ok && owner == key {
 			out = append(out, slice)
 		}
 	}
@@ -154,9 +154,9 @@ func (w *State) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 }
 
 // Listed returns the slices with the placement's label, by name.
-func (w *State) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+func (s *State) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
-	for name, slice := range w.Slices {
+	for name, slice := range s.Slices {
 		if name.Namespace == key.Namespace && slice.Labels["cluster.open-cluster-management.io/placement"] == key.Name {
 			out = append(out, slice)
 		}
@@ -166,40 +166,40 @@ func (w *State) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 }
 
 // Stored returns the stored objects of a placement.
-func (w *State) Stored(key fleet.Key) plan.Stored {
-	return plan.Stored{Placement: w.Placements[key], Slices: w.SlicesOf(key)}
+func (s *State) Stored(key fleet.Key) plan.Stored {
+	return plan.Stored{Placement: s.Placements[key], Slices: s.SlicesOf(key)}
 }
 
 // Snapshot returns the snapshot of the state.
-func (w *State) Snapshot() *fleet.Snapshot {
+func (s *State) Snapshot() *fleet.Snapshot {
 	e := fleet.Empty().Edit()
-	for _, name := range slices.Sorted(maps.Keys(w.Clusters)) {
-		e.SetCluster(fleet.NewCluster(w.Clusters[name]))
+	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
+		e.SetCluster(fleet.NewCluster(s.Clusters[name]))
 	}
-	for _, set := range w.Sets {
+	for _, set := range s.Sets {
 		e.SetSet(fleet.NewSet(set))
 	}
-	for namespace, sets := range w.Bindings {
+	for namespace, sets := range s.Bindings {
 		for set := range sets {
 			e.Bind(namespace, set)
 		}
 	}
-	for key, score := range w.Scores {
+	for key, score := range s.Scores {
 		e.SetScore(key.Cluster, fleet.NewScore(score))
 	}
-	for key, read := range w.decided() {
+	for key, read := range s.decided() {
 		e.SetSlices(key, read)
 	}
-	out := e.Snapshot().At(w.Now)
-	out.Rules = fleet.Rules{ExpressionHold: w.ExpressionHold, HoldUnknownReferences: w.HoldReferences}
+	out := e.Snapshot().At(s.Now)
+	out.Rules = fleet.Rules{ExpressionHold: s.ExpressionHold, HoldUnknownReferences: s.HoldReferences}
 	return out
 }
 
 // decided returns the decisions of every placement in the engine's form.
-func (w *State) decided() map[fleet.Key][]fleet.Slice {
+func (s *State) decided() map[fleet.Key][]fleet.Slice {
 	out := map[fleet.Key][]fleet.Slice{}
-	for _, slice := range w.Slices {
-		if owner, ok := w.OwnerOf(slice); ok {
+	for _, slice := range s.Slices {
+		if owner, ok := s.OwnerOf(slice); ok {
 			out[owner] = append(out[owner], plan.ReadSlice(slice))
 		}
 	}
@@ -207,28 +207,28 @@ func (w *State) decided() map[fleet.Key][]fleet.Slice {
 }
 
 // Apply applies one write of a plan, as an API server does.
-func (w *State) Apply(write plan.Write) {
+func (s *State) Apply(write plan.Write) {
 	if write.Placement != nil {
-		w.Add(write.Placement)
+		s.Add(write.Placement)
 		return
 	}
 	name := fleet.Key{Namespace: write.Slice.Namespace, Name: write.Slice.Name}
-	stored := w.Slices[name]
+	stored := s.Slices[name]
 	switch {
 	case (stored == nil) != (write.Verb == plan.Create):
 		panic("enginetest: cannot " + write.Verb.String() + " " + write.Slice.Name)
 	case write.Verb == plan.Create:
-		w.Slices[name] = write.Slice
+		s.Slices[name] = write.Slice
 	case write.Verb == plan.UpdateDecisions:
 		next := stored.DeepCopy()
 		next.Status = *write.Slice.Status.DeepCopy()
-		w.Slices[name] = next
+		s.Slices[name] = next
 	case write.Verb == plan.UpdateMetadata:
 		next := write.Slice.DeepCopy()
 		next.Status = stored.Status
-		w.Slices[name] = next
+		s.Slices[name] = next
 	default:
-		delete(w.Slices, name)
+		delete(s.Slices, name)
 	}
 }
 

@@ -18,7 +18,8 @@ const large = 10_000
 // everything, has taints and comes last by name and by score.
 func largeFleet(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.State, explain.Case) {
 	b.Helper()
-	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), enginetest.Set("other").Obj(), enginetest.Set("third").Obj()).Bind("ns", "all")
+	w := enginetest.NewState(p.Obj(), enginetest.Set("all").Obj(), enginetest.Set("other").Obj(), enginetest.Set("third").Obj()).Bind("ns",
+		"all")
 	for i := range large {
 		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("region", fmt.Sprintf("r%d", i%5)).
 			Label("zone", fmt.Sprintf("z%d", i%50)).CPU(fmt.Sprint(100 + i%50)).Memory(fmt.Sprintf("%dGi", 10+i%90))
@@ -48,7 +49,8 @@ func placements() map[string]*enginetest.PlacementBuilder {
 		"apart":        p().Apart(label, zone).Number(60),
 		"apart twice":  p().Apart(label, zone).Apart(label, "region").Number(60),
 		"spread":       p().Even(label, "region", 1, true).Even(label, zone, 1, true).Number(500),
-		"spread tiers": p().TierOf("first", "c00001", "c00002").Labels("region", "r3").Even(label, "region", 1, true).Apart(label, zone).Number(5),
+		"spread tiers": p().TierOf("first", "c00001", "c00002").Labels("region", "r3").Even(label, "region", 1, true).Apart(label,
+			zone).Number(5),
 	}
 }
 

@@ -55,7 +55,10 @@ func TestExplanationOfACluster(t *testing.T) {
 		}},
 		"in a group, of a tier": {
 			in(p().Labels("region", "eu").GroupByLabel("canary", "region", "eu").TierOf("first", "c"), c().Label("region", "eu")),
-			explain.Cluster{Name: "c", Verdict: "Selected", Selected: true, Group: &explain.Group{Name: "canary"}, Sets: sets, Tier: "first", Rank: 1},
+			explain.Cluster{
+				Name: "c", Verdict: "Selected", Selected: true, Group: &explain.Group{Name: "canary"}, Sets: sets, Tier: "first",
+				Rank: 1,
+			},
 		},
 		"out of sets": {in(p(), enginetest.Cluster("c")), explain.Cluster{
 			Name: "c", Verdict: "OutsideSets", Why: "in no set that the placement may choose from",
@@ -83,7 +86,8 @@ func TestExplanationOfACluster(t *testing.T) {
 			Name: "c", Verdict: "OutsideTiers", Why: "in no tier", Sets: sets,
 		}},
 		"tainted": {
-			in(p().Tolerate(enginetest.Tolerates("gpu", clusterv1.TaintEffectNoSelectIfNew)), c().TaintValue("gpu", "a", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
+			in(p().Tolerate(enginetest.Tolerates("gpu", clusterv1.TaintEffectNoSelectIfNew)),
+				c().TaintValue("gpu", "a", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
 			explain.Cluster{
 				Name: "c", Verdict: "Tainted", Why: "taint gpu=a:NoSelect", Sets: sets,
 				Taint: &explain.Taint{Text: "gpu=a:NoSelect", Since: new(enginetest.Epoch), Nearest: "gpu:NoSelectIfNew, which has another effect"},
@@ -136,7 +140,10 @@ func TestExplanationOfACluster(t *testing.T) {
 			in(p().Number(-1), c()).Add(enginetest.Slice("ns", "p", 1, "c").Obj()),
 			explain.Cluster{Name: "c", Verdict: "Kept", Selected: true, Group: &explain.Group{}, Sets: sets},
 		},
-		"undecided": {in(p().Number(-1), c()), explain.Cluster{Name: "c", Verdict: "Undecided", Why: "the placement is misconfigured or its last edit is held", Sets: sets}},
+		"undecided": {in(p().Number(-1), c()), explain.Cluster{
+			Name: "c", Verdict: "Undecided",
+			Why: "the placement is misconfigured or its last edit is held", Sets: sets,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, one(t, tc.state)); diff != "" {
@@ -167,7 +174,10 @@ func TestRawInputs(t *testing.T) {
 		"memory":              {by("ResourceAllocatableMemory", enginetest.Cluster("c").Memory("64Gi")), "64 GiB allocatable"},
 		"a score":             {score(enginetest.Epoch.Add(time.Hour)), "10"},
 		"a score out of date": {score(enginetest.Epoch), "10, out of date since 2026-03-01T12:00:00Z"},
-		"no score":            {in(enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1), enginetest.Cluster("c").In("s")), "not given"},
+		"no score": {
+			in(enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1), enginetest.Cluster("c").In("s")),
+			"not given",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := one(t, tc.state)
@@ -239,7 +249,9 @@ var clusterNames = regexp.MustCompile(`c[0-9]{3}`)
 
 // leakedNames returns the hidden clusters that are named to a reader of the other clusters, except for those named in the spec
 // or in the visible clusters.
-func leakedNames(t *testing.T, w *enginetest.State, all explain.Explanation, of func(visible func(string) bool) explain.Explanation) []string {
+func leakedNames(t *testing.T, w *enginetest.State, all explain.Explanation,
+	of func(visible func(string) bool) explain.Explanation,
+) []string {
 	t.Helper()
 	hidden := map[string]bool{}
 	var known strings.Builder

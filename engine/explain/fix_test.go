@@ -56,10 +56,11 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 }
 
 // fixPattern matches the texts of steps: an action, its object and its value.
-var fixPattern = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
-	`add a (predicate|last tier) that names it in clusterNames|tolerate \S+:\w+|set numberOfClusters to \d+|give prioritizer \S+ weight -?\d+|` +
-	`have the provider of AddOnPlacementScore \S+ report \S+=-?\d+ for it|raise maxSkew of the spread over .+ to \d+|` +
-	`set failbackPolicy\.stabilizationSeconds to 0|wait until \S+)$`)
+var fixPattern = regexp.MustCompile(
+	`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
+		`add a (predicate|last tier) that names it in clusterNames|tolerate \S+:\w+|set numberOfClusters to \d+|give prioritizer \S+ weight -?\d+|` +
+		`have the provider of AddOnPlacementScore \S+ report \S+=-?\d+ for it|raise maxSkew of the spread over .+ to \d+|` +
+		`set failbackPolicy\.stabilizationSeconds to 0|wait until \S+)$`)
 
 // TestEveryFixIsAnAction tests that each step is an action, never a number of points, and that each missing fix has a reason.
 func TestEveryFixIsAnAction(t *testing.T) {
@@ -290,8 +291,11 @@ func TestAClusterWithoutAFixHasAReason(t *testing.T) {
 		cluster   *enginetest.ClusterBuilder
 		want      string
 	}{
-		"a cluster that is being deleted": {enginetest.Placement("ns", "p"), enginetest.Cluster("c").In("s").Terminating(), "it is being deleted"},
-		"a cluster that is selected":      {enginetest.Placement("ns", "p"), enginetest.Cluster("c").In("s"), "it is selected"},
+		"a cluster that is being deleted": {
+			enginetest.Placement("ns", "p"), enginetest.Cluster("c").In("s").Terminating(),
+			"it is being deleted",
+		},
+		"a cluster that is selected": {enginetest.Placement("ns", "p"), enginetest.Cluster("c").In("s"), "it is selected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := enginetest.NewState(enginetest.Set("s").Obj(), tc.placement.Obj(), tc.cluster.Obj()).Bind("ns", "s")
@@ -312,7 +316,8 @@ func TestAFixNamesNoHiddenSet(t *testing.T) {
 	key := fleet.Key{Namespace: "ns", Name: "p"}
 	w := enginetest.NewState(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
 		enginetest.Cluster("c").In("hidden").Obj())
-	bound := enginetest.NewState(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(), enginetest.Cluster("c").Obj()).
+	bound := enginetest.NewState(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
+		enginetest.Cluster("c").Obj()).
 		Bind(key.Namespace, "hidden")
 	for name, tc := range map[string]struct {
 		visible func(string) bool

@@ -154,7 +154,10 @@ func (s *search) unblock(result *engine.Result, limit verdict.Constraint) [][]St
 	at := slices.IndexFunc(terms, func(term clusterv1beta1.SpreadConstraintsTerm) bool { return topologyOf(term) == topology })
 	if !limit.Lacks {
 		skew := max(terms[at].MaxSkew, 1)
-		out = append(out, []Step{{Action: Skew, Index: at, low: bounded(int64(skew) + 1), Number: bounded(int64(skew) + int64(result.Selected) + 1)}})
+		out = append(out, []Step{{
+			Action: Skew, Index: at, low: bounded(int64(skew) + 1),
+			Number: bounded(int64(skew) + int64(result.Selected) + 1),
+		}})
 	}
 	return out
 }

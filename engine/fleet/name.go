@@ -27,7 +27,8 @@ func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) 
 	for i, name := range names {
 		if len(name) > maxName || !clusterName.MatchString(name) {
 			faults = append(faults, field.Invalid(path.Index(i), name,
-				"must be the name of a cluster: at most 253 lower case letters, digits, '-' or '.', each part between dots beginning and ending with a letter or digit"))
+				"must be the name of a cluster: at most 253 lower case letters, digits, '-' or '.', each part between dots beginning and "+
+					"ending with a letter or digit"))
 		}
 	}
 	if len(faults) > 0 {

@@ -72,23 +72,30 @@ func TestChangedTerms(t *testing.T) {
 	c := func() *enginetest.ClusterBuilder { return enginetest.Cluster("c").Label("a", "1").Claim("z", "1") }
 	terms := map[fleet.Term]string{
 		fleet.TermExists: "exists", fleet.TermName("c"): "named c", fleet.TermTainted: "tainted",
-		fleet.TermKey(fleet.Label, "a"): "has a", fleet.TermKeyValue(fleet.Label, "a", "1"): "a=1", fleet.TermKeyValue(fleet.Label, "a", "2"): "a=2",
-		fleet.TermKey(fleet.Label, "b"): "has b", fleet.TermKeyValue(fleet.Label, "b", ""): "b=",
+		fleet.TermKey(fleet.Label, "a"): "has a", fleet.TermKeyValue(fleet.Label, "a", "1"): "a=1",
+		fleet.TermKeyValue(fleet.Label, "a", "2"): "a=2",
+		fleet.TermKey(fleet.Label, "b"):           "has b", fleet.TermKeyValue(fleet.Label, "b", ""): "b=",
 		fleet.TermKey(fleet.Claim, "z"): "has claim z", fleet.TermKeyValue(fleet.Claim, "z", "1"): "claim z=1",
 		fleet.TermChangedValue(fleet.Label, "a"): "value of a", fleet.TermChangedValue(fleet.Label, "b"): "value of b",
 		fleet.TermChangedValue(fleet.Claim, "z"): "value of claim z",
 	}
-	all := map[string]bool{"exists": true, "named c": true, "has a": true, "a=1": true, "has claim z": true, "claim z=1": true, "value of a": true, "value of claim z": true}
+	all := map[string]bool{
+		"exists": true, "named c": true, "has a": true, "a=1": true, "has claim z": true, "claim z=1": true,
+		"value of a": true, "value of claim z": true,
+	}
 	for name, tc := range map[string]struct {
 		before, after *clusterv1.ManagedCluster
 		want          map[string]bool
 	}{
-		"it comes":              {nil, c().Obj(), all},
-		"it goes":               {c().Obj(), nil, all},
-		"nothing":               {c().Obj(), c().Obj(), map[string]bool{}},
-		"another value":         {c().Obj(), c().Label("a", "2").Obj(), map[string]bool{"a=1": true, "a=2": true, "value of a": true}},
-		"an empty value":        {c().Obj(), c().Label("b", "").Obj(), map[string]bool{"has b": true, "b=": true, "value of b": true}},
-		"a claim goes":          {c().Obj(), enginetest.Cluster("c").Label("a", "1").Obj(), map[string]bool{"has claim z": true, "claim z=1": true, "value of claim z": true}},
+		"it comes":       {nil, c().Obj(), all},
+		"it goes":        {c().Obj(), nil, all},
+		"nothing":        {c().Obj(), c().Obj(), map[string]bool{}},
+		"another value":  {c().Obj(), c().Label("a", "2").Obj(), map[string]bool{"a=1": true, "a=2": true, "value of a": true}},
+		"an empty value": {c().Obj(), c().Label("b", "").Obj(), map[string]bool{"has b": true, "b=": true, "value of b": true}},
+		"a claim goes": {
+			c().Obj(), enginetest.Cluster("c").Label("a", "1").Obj(),
+			map[string]bool{"has claim z": true, "claim z=1": true, "value of claim z": true},
+		},
 		"a taint, and no value": {c().Obj(), c().Taint("k", "NoSelect", enginetest.Epoch).Obj(), map[string]bool{"tainted": true}},
 	} {
 		t.Run(name, func(t *testing.T) {

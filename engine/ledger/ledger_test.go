@@ -52,21 +52,27 @@ func TestRoom(t *testing.T) {
 		now      float64
 		want     int
 	}{
-		"nothing was spent":                                    {budget: budgetOfTwo, want: 2},
-		"a part was spent":                                     {budget: budgetOfTwo, spent: removals(0, 1), want: 1},
-		"all was spent":                                        {budget: budgetOfTwo, spent: removals(-30, 1, 0, 1)},
-		"more was spent than is allowed now":                   {budget: budgetOfTwo, spent: removals(0, 7)},
-		"a spend counts until its interval is over":            {budget: budgetOfTwo, spent: removals(0, 2), now: 59.999},
-		"and not at its very end":                              {budget: budgetOfTwo, spent: removals(0, 2), now: 60, want: 2},
-		"a spend of an unknown instant counts as now":          {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 1}}, want: 1},
-		"a spend of the future counts":                         {budget: budgetOfTwo, spent: removals(500, 1), want: 1},
-		"a spend of nothing does not":                          {budget: budgetOfTwo, spent: removals(0, -3), want: 2},
-		"a percentage rounds up":                               {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}, selected: 11, want: 2},
+		"nothing was spent":                           {budget: budgetOfTwo, want: 2},
+		"a part was spent":                            {budget: budgetOfTwo, spent: removals(0, 1), want: 1},
+		"all was spent":                               {budget: budgetOfTwo, spent: removals(-30, 1, 0, 1)},
+		"more was spent than is allowed now":          {budget: budgetOfTwo, spent: removals(0, 7)},
+		"a spend counts until its interval is over":   {budget: budgetOfTwo, spent: removals(0, 2), now: 59.999},
+		"and not at its very end":                     {budget: budgetOfTwo, spent: removals(0, 2), now: 60, want: 2},
+		"a spend of an unknown instant counts as now": {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 1}}, want: 1},
+		"a spend of the future counts":                {budget: budgetOfTwo, spent: removals(500, 1), want: 1},
+		"a spend of nothing does not":                 {budget: budgetOfTwo, spent: removals(0, -3), want: 2},
+		"a percentage rounds up": {
+			budget:   program.Budget{Count: 10, Percent: true, Interval: time.Minute},
+			selected: 11, want: 2,
+		},
 		"a percentage of no clusters":                          {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}},
 		"0 allows no removal, whatever the number of clusters": {budget: program.Budget{Interval: time.Minute}, selected: 100},
 		"0 % allows no removal":                                {budget: program.Budget{Percent: true, Interval: time.Minute}, selected: 100},
-		"100 % allows every removal":                           {budget: program.Budget{Count: 100, Percent: true, Interval: time.Minute}, selected: 7, want: 7},
-		"a number does not depend on how many there are":       {budget: budgetOfTwo, selected: 1, want: 2},
+		"100 % allows every removal": {
+			budget:   program.Budget{Count: 100, Percent: true, Interval: time.Minute},
+			selected: 7, want: 7,
+		},
+		"a number does not depend on how many there are": {budget: budgetOfTwo, selected: 1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ledger.Allowance(tc.budget, tc.selected, tc.spent, at(tc.now)); got != tc.want {
@@ -116,12 +122,21 @@ func TestReleases(t *testing.T) {
 	}{
 		"two at once, two when these are over": {budget: budgetOfTwo, spent: removals(-10, 2), want: []float64{50, 50, 110, 110, 170}},
 		"each place on its own":                {budget: budgetOfTwo, spent: removals(-50, 1, -10, 1), want: []float64{10, 50, 70, 110, 130}},
-		"more is spent than there are places":  {budget: budgetOfTwo, spent: removals(-50, 3, -40, 1, -10, 1), want: []float64{20, 50, 80, 110, 140}},
-		"what no longer counts does not":       {budget: budgetOfTwo, spent: removals(-90, 5, -10, 2), want: []float64{50, 50, 110, 110, 170}},
-		"one place":                            {budget: program.Budget{Count: 1, Interval: time.Minute}, spent: removals(0, 1), want: []float64{60, 120, 180, 240, 300}},
-		"a percentage of the ten selected":     {budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: removals(0, 2), want: []float64{60, 60, 120, 120, 180}},
-		"a clock that went back":               {budget: budgetOfTwo, spent: removals(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
-		"a place is free but for the held":     {budget: budgetOfTwo, spent: removals(0, 1), now: 1, want: []float64{60, 120, 180, 240, 300}},
+		"more is spent than there are places": {
+			budget: budgetOfTwo, spent: removals(-50, 3, -40, 1, -10, 1),
+			want: []float64{20, 50, 80, 110, 140},
+		},
+		"what no longer counts does not": {budget: budgetOfTwo, spent: removals(-90, 5, -10, 2), want: []float64{50, 50, 110, 110, 170}},
+		"one place": {
+			budget: program.Budget{Count: 1, Interval: time.Minute}, spent: removals(0, 1),
+			want: []float64{60, 120, 180, 240, 300},
+		},
+		"a percentage of the ten selected": {
+			budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: removals(0, 2),
+			want: []float64{60, 60, 120, 120, 180},
+		},
+		"a clock that went back":           {budget: budgetOfTwo, spent: removals(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
+		"a place is free but for the held": {budget: budgetOfTwo, spent: removals(0, 1), now: 1, want: []float64{60, 120, 180, 240, 300}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []time.Time

@@ -106,7 +106,9 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 		}
 	}
 	held := meta.FindStatusCondition(w.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionHeld)
-	if want := "1 selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: c. They stay selected until its budget is free again or they qualify again"; held == nil || held.Message != want {
+	if want := "1 selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: c. They stay " +
+		"selected until its budget is " +
+		"free again or they qualify again"; held == nil || held.Message != want {
 		t.Errorf("condition %v, want %q", held, want)
 	}
 	for _, object := range qualify("c") {
@@ -139,9 +141,12 @@ func TestAPercentageCountsOnlySelectedClusters(t *testing.T) {
 		"newcomers do not count beside removed clusters": {10, 2, 2, "10%", "1 at 0, held n001 since 0", "1 at 60"},
 		// 13 would be selected if five went and would allow seven, but 12 allow six.
 		"six of twelve and not seven of eleven": {10, 9, 8, "50%", "6 at 0, held n006 n007 n008 since 0", "3 at 60"},
-		"of those selected before":              {10, 10, 0, "40%", "4 at 0, held n004 n005 n006 n007 n008 n009 since 0", "3 at 60, held n007 n008 n009 since 0"},
-		"all of them are no limit":              {10, 10, 0, "100%", "10 at 0", "10 at 0"},
-		"of many that come, in the end":         {10, 3, 20, "10%", "3 at 0", "3 at 0"},
+		"of those selected before": {
+			10, 10, 0, "40%", "4 at 0, held n004 n005 n006 n007 n008 n009 since 0",
+			"3 at 60, held n007 n008 n009 since 0",
+		},
+		"all of them are no limit":      {10, 10, 0, "100%", "10 at 0", "10 at 0"},
+		"of many that come, in the end": {10, 3, 20, "10%", "3 at 0", "3 at 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withBudget(t, clusters(0, tc.selected)...)

@@ -41,7 +41,8 @@ func TestDroppedFieldsAreNotWrittenAgain(t *testing.T) {
 			next.Slices = []*clusterv1beta1.PlacementDecision{write.Slice}
 		}
 	}
-	if status := next.Placement.Status; status.NumberOfReluctantClusters != 0 || len(status.DecisionGroups) != 1 || status.NumberOfSelectedClusters != 2 {
+	if status := next.Placement.Status; status.NumberOfReluctantClusters != 0 || len(status.DecisionGroups) != 1 ||
+		status.NumberOfSelectedClusters != 2 {
 		t.Errorf("status %+v, want what is not dropped", status)
 	}
 	if again := plan.Diff(result, next, w.Now); !again.Empty() {

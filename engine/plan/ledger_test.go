@@ -27,11 +27,19 @@ func TestReadLedger(t *testing.T) {
 		status clusterv1beta1.PlacementStatus
 		want   ledger.Ledger
 	}{
-		"a placement that never was decided":     {},
-		"decided for another spec":               {status: satisfied(1)},
-		"decided for this spec":                  {status: satisfied(2), want: ledger.Ledger{SameSpec: true}},
-		"an account of nothing is no account":    {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{}}, want: ledger.Ledger{Held: map[string]time.Time{}}},
-		"a spend without an instant is as it is": {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{Count: 2}}}}, want: ledger.Ledger{Removals: []ledger.Removal{{Count: 2}}, Held: map[string]time.Time{}}},
+		"a placement that never was decided": {},
+		"decided for another spec":           {status: satisfied(1)},
+		"decided for this spec":              {status: satisfied(2), want: ledger.Ledger{SameSpec: true}},
+		"an account of nothing is no account": {
+			status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{}},
+			want:   ledger.Ledger{Held: map[string]time.Time{}},
+		},
+		"a spend without an instant is as it is": {
+			status: clusterv1beta1.PlacementStatus{
+				Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{Count: 2}}},
+			},
+			want: ledger.Ledger{Removals: []ledger.Removal{{Count: 2}}, Held: map[string]time.Time{}},
+		},
 		"a cluster listed twice counts from the earlier instant": {
 			status: clusterv1beta1.PlacementStatus{
 				Disruption: &clusterv1beta1.DisruptionStatus{

@@ -134,7 +134,10 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 				"update-metadata p-decision-1", "update-metadata p-decision-2", "update-metadata p-decision-3", "update-status p",
 			},
 		},
-		"a placement that selects no cluster": {hub(p(), nil), []string{"create p-decision-1", "update-metadata p-decision-1", "update-status p"}},
+		"a placement that selects no cluster": {hub(p(), nil), []string{
+			"create p-decision-1", "update-metadata p-decision-1",
+			"update-status p",
+		}},
 		"a creation that was interrupted before the status": {
 			func() *enginetest.State {
 				torn := slice(1).Unlisted().Obj()
@@ -190,7 +193,10 @@ func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
 			got = append(got, write.Verb.String()+" "+write.Slice.Name)
 		}
 	}
-	want := []string{"delete p-decision-1", "delete p-decision-2", "create p-decision-1", "create p-decision-2", "update-metadata p-decision-1", "update-metadata p-decision-2"}
+	want := []string{
+		"delete p-decision-1", "delete p-decision-2", "create p-decision-1", "create p-decision-2",
+		"update-metadata p-decision-1", "update-metadata p-decision-2",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

@@ -112,7 +112,8 @@ func placementWith(count int, text string) *clusterv1beta1.Placement {
 // isRefused reports whether a placement is refused for its size alone.
 func isRefused(b *testing.B, placement *clusterv1beta1.Placement) bool {
 	_, faults := program.Compile(placement, enginetest.Env(b))
-	return len(faults) > 0 && (faults[0].Type == field.ErrorTypeForbidden || strings.Contains(faults[0].Detail, "too large") || strings.Contains(faults[0].Detail, "exceeds limit"))
+	return len(faults) > 0 && (faults[0].Type == field.ErrorTypeForbidden || strings.Contains(faults[0].Detail, "too large") ||
+		strings.Contains(faults[0].Detail, "exceeds limit"))
 }
 
 func compileAll(b *testing.B, placement *clusterv1beta1.Placement) {

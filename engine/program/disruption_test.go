@@ -45,7 +45,9 @@ func TestPaceIsRefused(t *testing.T) {
 		return []string{`spec.scoreRateLimit: Invalid value: "` + value + `": ` + rate}
 	}
 	checkErrors(t, map[string]wantError{
-		"a wait below nothing":        {withFailback(-1), []string{"spec.failbackPolicy.stabilizationSeconds: Invalid value: -1: must be 0 or more"}},
+		"a wait below nothing": {withFailback(-1), []string{
+			"spec.failbackPolicy.stabilizationSeconds: Invalid value: -1: must be 0 or more",
+		}},
 		"a number below nothing":      {withBudget(number(-1), 0), budget("-1")},
 		"more than every cluster":     {withBudget(text("101%"), 0), budget("101%")},
 		"a percentage below nothing":  {withBudget(text("-1%"), 0), budget("-1%")},
@@ -59,7 +61,9 @@ func TestPaceIsRefused(t *testing.T) {
 		"more than a week":            {withBudget(number(1), 168*time.Hour+1), interval("168h0m0.000000001s")},
 		"backwards":                   {withBudget(number(1), -time.Hour), interval("-1h0m0s")},
 		"both at once":                {withBudget(number(-1), -time.Hour), append(budget("-1"), interval("-1h0m0s")...)},
-		"an unknown order":            {withSortBy("Size", ""), []string{`spec.sortBy: Unsupported value: "Size": supported values: "ClusterName", "Score"`}},
+		"an unknown order": {withSortBy("Size", ""), []string{
+			`spec.sortBy: Unsupported value: "Size": supported values: "ClusterName", "Score"`,
+		}},
 		"a rate without a unit":       {withSortBy("Score", "30"), limit("30")},
 		"a rate of another unit":      {withSortBy("Score", "30ms"), limit("30ms")},
 		"a rate of two units":         {withSortBy("Score", "1h30m"), limit("1h30m")},

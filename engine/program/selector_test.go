@@ -35,18 +35,25 @@ func TestSelectorsAreRefused(t *testing.T) {
 		return withSelector(clusterv1beta1.ClusterSelector{ClusterNames: names})
 	}
 	checkErrors(t, map[string]wantError{
-		"names are fine":                  {named("c1", "eu.c2", "c1"), nil},
-		"a thousand names are fine":       {named(numberedNames(1000)...), nil},
-		"a thousand and one are too many": {named(numberedNames(1001)...), []string{at + `clusterNames: Too many: 1001: must have at most 1000 items`}},
+		"names are fine":            {named("c1", "eu.c2", "c1"), nil},
+		"a thousand names are fine": {named(numberedNames(1000)...), nil},
+		"a thousand and one are too many": {
+			named(numberedNames(1001)...),
+			[]string{at + `clusterNames: Too many: 1001: must have at most 1000 items`},
+		},
 		"names that no cluster can have": {named("", "c1", "C_2", textOfLength(254)), []string{
 			at + `clusterNames[0]: Invalid value: "": ` + shape, at + `clusterNames[2]: Invalid value: "C_2": ` + shape,
 			at + `clusterNames[3]: Invalid value: "` + textOfLength(254) + `": ` + shape,
 		}},
 		"any claim and any value are fine": {
-			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a b/c": "v1.26.8+rke2r1", "u": ""}}}), nil,
+			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+				MatchClaims: map[string]string{"a b/c": "v1.26.8+rke2r1", "u": ""},
+			}}), nil,
 		},
 		"a claim without a name": {
-			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"": "x"}}}),
+			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+				MatchClaims: map[string]string{"": "x"},
+			}}),
 			[]string{at + `claimSelector.matchClaims: Required value: name the claim to look at`},
 		},
 	})
@@ -77,9 +84,15 @@ func TestFingerprints(t *testing.T) {
 		return p().Group("canary", selector)
 	}
 	labelled := clusterv1beta1.GroupClusterSelector{LabelSelector: enginetest.LabelIs("canary", "yes")}
-	claimed := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "b", "a")}}}
-	short := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"zone": "a"}}}
-	long := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "a")}}}
+	claimed := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "b", "a")},
+	}}
+	short := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+		MatchClaims: map[string]string{"zone": "a"},
+	}}
+	long := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "a")},
+	}}
 	expressed := clusterv1beta1.GroupClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`true`}}}
 	for name, tc := range map[string]struct {
 		placement *enginetest.PlacementBuilder

@@ -39,7 +39,8 @@ func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.
 	}
 	if effort > celenv.MaxCompileCost {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-			"its %d CEL expressions take an effort of %d to compile, and %d is allowed: the operations of each expression, times those that are calls, lists or maps; "+sizeAdvice,
+			"its %d CEL expressions take an effort of %d to compile, and %d is allowed: the operations of each expression, times those that "+
+				"are calls, lists or maps; "+sizeAdvice,
 			len(texts), effort, celenv.MaxCompileCost))}
 	}
 	return nil

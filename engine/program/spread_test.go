@@ -41,11 +41,21 @@ func TestSpreadIsRefused(t *testing.T) {
 		"eight constraints are fine":     {withSpread(repeat(8, labelled)...), nil},
 		"nine are too many":              {withSpread(repeat(9, labelled)...), []string{at + ": Too many: 9: must have at most 8 items"}},
 		"a label and a claim of one key": {withSpread(topologyTerm("Label", "r"), topologyTerm("Claim", "r")), nil},
-		"no key":                         {withSpread(labelled("")), []string{at + "[0].topologyKey: Required value: name the label or claim whose values are the domains"}},
-		"no type":                        {withSpread(topologyTerm("", "r")), []string{at + `[0].topologyKeyType: Unsupported value: "": supported values: "Claim", "Label"`}},
-		"a skew below nothing":           {withSpread(skewed), []string{at + "[0].maxSkew: Invalid value: -1: must be 1 or more"}},
-		"an unknown action":              {withSpread(odd), []string{at + `[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: "DoNotSchedule", "ScheduleAnyway"`}},
-		"one topology twice":             {withSpread(labelled("r"), labelled("z"), twice), []string{at + `[2].topologyKey: Duplicate value: "label r"`}},
+		"no key": {
+			withSpread(labelled("")),
+			[]string{at + "[0].topologyKey: Required value: name the label or claim whose values are the domains"},
+		},
+		"no type": {
+			withSpread(topologyTerm("", "r")),
+			[]string{at + `[0].topologyKeyType: Unsupported value: "": supported values: "Claim", "Label"`},
+		},
+		"a skew below nothing": {withSpread(skewed), []string{at + "[0].maxSkew: Invalid value: -1: must be 1 or more"}},
+		"an unknown action": {withSpread(odd), []string{at +
+			`[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: "DoNotSchedule", "ScheduleAnyway"`}},
+		"one topology twice": {
+			withSpread(labelled("r"), labelled("z"), twice),
+			[]string{at + `[2].topologyKey: Duplicate value: "label r"`},
+		},
 		"one topology of an unknown type twice": {withSpread(topologyTerm("Star", "r"), topologyTerm("Star", "r")), []string{
 			at + `[0].topologyKeyType: Unsupported value: "Star": supported values: "Claim", "Label"`,
 			at + `[1].topologyKeyType: Unsupported value: "Star": supported values: "Claim", "Label"`,
@@ -63,8 +73,14 @@ func TestAntiAffinityIsRefused(t *testing.T) {
 		"eight terms are fine":           {withAntiAffinity(repeat(8, labelled)...), nil},
 		"nine are too many":              {withAntiAffinity(repeat(9, labelled)...), []string{at + ": Too many: 9: must have at most 8 items"}},
 		"a label and a claim of one key": {withAntiAffinity(labelled("r"), claimed), nil},
-		"no key":                         {withAntiAffinity(labelled("")), []string{at + "[0].topologyKey: Required value: name the label or claim whose values are the domains"}},
-		"one topology twice":             {withAntiAffinity(labelled("r"), labelled("r")), []string{at + `[1].topologyKey: Duplicate value: "label r"`}},
+		"no key": {
+			withAntiAffinity(labelled("")),
+			[]string{at + "[0].topologyKey: Required value: name the label or claim whose values are the domains"},
+		},
+		"one topology twice": {
+			withAntiAffinity(labelled("r"), labelled("r")),
+			[]string{at + `[1].topologyKey: Duplicate value: "label r"`},
+		},
 		"the topology of a constraint": {func(spec *clusterv1beta1.PlacementSpec) {
 			withAntiAffinity(labelled("r"))(spec)
 			withSpread(topologyTerm("Label", "r"))(spec)

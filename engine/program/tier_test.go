@@ -32,13 +32,19 @@ func TestTiersAreRefused(t *testing.T) {
 		CelSelector:   clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`true`, `1`}},
 	}
 	checkErrors(t, map[string]wantError{
-		"sixteen are fine":         {withTiers(tiers(16)...), nil},
-		"seventeen are too many":   {withTiers(tiers(17)...), []string{"spec.tiers: Too many: 17: must have at most 16 items"}},
-		"a name of 63 is fine":     {withTiers(tier(textOfLength(63))), nil},
-		"a name of 64 is too long": {withTiers(tier(textOfLength(64))), []string{`spec.tiers[0].name: Invalid value: "` + textOfLength(64) + `": ` + shape}},
-		"a name with a space":      {withTiers(tier("a b")), []string{`spec.tiers[0].name: Invalid value: "a b": ` + shape}},
-		"no name":                  {withTiers(tier("a"), tier("")), []string{"spec.tiers[1].name: Required value: name the tier, such as primary"}},
-		"one name twice":           {withTiers(tier("a"), tier("b"), tier("a")), []string{`spec.tiers[2].name: Duplicate value: "a"`}},
+		"sixteen are fine":       {withTiers(tiers(16)...), nil},
+		"seventeen are too many": {withTiers(tiers(17)...), []string{"spec.tiers: Too many: 17: must have at most 16 items"}},
+		"a name of 63 is fine":   {withTiers(tier(textOfLength(63))), nil},
+		"a name of 64 is too long": {
+			withTiers(tier(textOfLength(64))),
+			[]string{`spec.tiers[0].name: Invalid value: "` + textOfLength(64) + `": ` + shape},
+		},
+		"a name with a space": {withTiers(tier("a b")), []string{`spec.tiers[0].name: Invalid value: "a b": ` + shape}},
+		"no name": {
+			withTiers(tier("a"), tier("")),
+			[]string{"spec.tiers[1].name: Required value: name the tier, such as primary"},
+		},
+		"one name twice": {withTiers(tier("a"), tier("b"), tier("a")), []string{`spec.tiers[2].name: Duplicate value: "a"`}},
 		"a selector that is wrong in two ways": {withTiers(wrong), []string{
 			"spec.tiers[0].clusterSelector.claimSelector.matchClaims: Required value: name the claim to look at",
 			`spec.tiers[0].clusterSelector.celSelector.celExpressions[1]: Invalid value: "1": compilation failed: the expression yields int, want bool`,

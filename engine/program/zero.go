@@ -8,8 +8,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// Go programs write the zero value of a struct where they mean no entry, and existing webhooks accept it. The functions of this file leave such
-// entries out of lists. An entry with anything in it is checked as it is.
+// Go programs write the zero value of a struct where they mean no entry, and existing webhooks accept it. The functions of this file leave
+// such entries out of lists. An entry with anything in it is checked as it is.
 
 // nonZeroRequirements leaves out requirements without a key, an operator and a value.
 func nonZeroRequirements(in []metav1.LabelSelectorRequirement) []metav1.LabelSelectorRequirement {

@@ -35,7 +35,10 @@ func TestZeroEntriesMeanNothing(t *testing.T) {
 		"a prioritizer": func(s *clusterv1beta1.PlacementSpec) {
 			s.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{
 				{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{}},
-				{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, AddOn: &clusterv1beta1.AddOnScore{}}},
+				{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+					Type:  clusterv1beta1.ScoreCoordinateTypeBuiltIn,
+					AddOn: &clusterv1beta1.AddOnScore{},
+				}},
 			}
 		},
 	}

@@ -33,16 +33,26 @@ func TestWokenByTiersSpreadAndNames(t *testing.T) {
 		event func(*enginetest.Live)
 		want  bool
 	}{
-		"a cluster that passes no predicate, but may be held": {[]specOption{withSelector(named("n")), number}, becomes(c("a").Terminating()), true},
-		"a named cluster comes":                               {[]specOption{withSelector(named("n"))}, becomes(c("n")), true},
-		"another comes":                                       {[]specOption{withSelector(named("n"))}, becomes(c("m")), false},
-		"a named cluster goes":                                {[]specOption{withSelector(named("a"))}, leaves("a"), true},
-		"a named cluster is tainted":                          {[]specOption{withSelector(named("a"))}, becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true},
-		"another is tainted":                                  {[]specOption{withSelector(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
-		"a named cluster leaves the set":                      {[]specOption{withSelector(named("a"))}, becomes(enginetest.Cluster("a")), true},
-		"a named cluster outside the set":                     {[]specOption{withSelector(named("n"))}, becomes(enginetest.Cluster("n")), false},
-		"a claim gets the value that a predicate requires":    {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
-		"a claim gets another value":                          {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
+		"a cluster that passes no predicate, but may be held": {
+			[]specOption{withSelector(named("n")), number},
+			becomes(c("a").Terminating()),
+			true,
+		},
+		"a named cluster comes": {[]specOption{withSelector(named("n"))}, becomes(c("n")), true},
+		"another comes":         {[]specOption{withSelector(named("n"))}, becomes(c("m")), false},
+		"a named cluster goes":  {[]specOption{withSelector(named("a"))}, leaves("a"), true},
+		"a named cluster is tainted": {
+			[]specOption{withSelector(named("a"))},
+			becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true,
+		},
+		"another is tainted": {
+			[]specOption{withSelector(named("a"))},
+			becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false,
+		},
+		"a named cluster leaves the set":                   {[]specOption{withSelector(named("a"))}, becomes(enginetest.Cluster("a")), true},
+		"a named cluster outside the set":                  {[]specOption{withSelector(named("n"))}, becomes(enginetest.Cluster("n")), false},
+		"a claim gets the value that a predicate requires": {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a claim gets another value":                       {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
 
 		"a label that a tier reads":                  {[]specOption{withTier(eu)}, becomes(c("a").Label("region", "eu")), true},
 		"a label that no tier reads":                 {[]specOption{withTier(eu)}, becomes(c("a").Label("zone", "1")), false},
@@ -51,29 +61,75 @@ func TestWokenByTiersSpreadAndNames(t *testing.T) {
 		"a label that a tier reads, of one that no predicate matches": {
 			[]specOption{withTier(eu), withSelector(named("b"))}, becomes(c("a").Label("region", "eu")), false,
 		},
-		"a label that a tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("x", "y")), true},
-		"a part that no tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("zone", "1").CPU("1")), false},
-		"a score that a tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.scores("load").size() > 0`))}, scored, true},
-		"a score that no expression reads":        {[]specOption{withTier(byCEL(`managedCluster.scores("cost").size() > 0`))}, scored, false},
-		"a claim that an expression names":        {[]specOption{withTier(byCEL(`managedCluster.claim("x") == "y"`))}, becomes(c("a").Claim("x", "z")), true},
-		"a label that a group's expression reads": {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.metadata.labels.x == "y"`)})}, becomes(c("a").Label("x", "y")), true},
-		"a score that a group's expression reads": {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.scores("load").size() > 0`)})}, scored, true},
-		"a claim that a group selects by value":   {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{ClaimSelector: gpu.ClaimSelector})}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a label that a tier's expression reads": {
+			[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))},
+			becomes(c("a").Label("x", "y")), true,
+		},
+		"a part that no tier's expression reads": {
+			[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))},
+			becomes(c("a").Label("zone", "1").CPU("1")), false,
+		},
+		"a score that a tier's expression reads": {[]specOption{withTier(byCEL(`managedCluster.scores("load").size() > 0`))}, scored, true},
+		"a score that no expression reads":       {[]specOption{withTier(byCEL(`managedCluster.scores("cost").size() > 0`))}, scored, false},
+		"a claim that an expression names": {
+			[]specOption{withTier(byCEL(`managedCluster.claim("x") == "y"`))},
+			becomes(c("a").Claim("x", "z")), true,
+		},
+		"a label that a group's expression reads": {
+			[]specOption{withGroup(
+				clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.metadata.labels.x == "y"`)})},
+			becomes(c("a").Label("x", "y")), true,
+		},
+		"a score that a group's expression reads": {[]specOption{withGroup(
+			clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.scores("load").size() > 0`)})}, scored, true},
+		"a claim that a group selects by value": {[]specOption{withGroup(
+			clusterv1beta1.GroupClusterSelector{ClaimSelector: gpu.ClaimSelector})}, becomes(c("a").Claim("gpu", "a b")), true},
 
-		"a topology key appears":                      {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))}, becomes(c("b").Label("zone", "1")), true},
-		"its value changes":                           {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))}, becomes(c("a").Label("zone", "2")), true},
-		"it goes":                                     {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))}, becomes(c("a")), true},
-		"another key":                                 {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "region"))}, becomes(c("a").Label("zone", "2")), false},
-		"a claim of the same key":                     {[]specOption{withOneCluster, withSpread(topologyTerm("Claim", "zone"))}, becomes(c("a").Label("zone", "2")), false},
-		"a soft constraint where all are wanted":      {[]specOption{withSpread(topologyTerm("Label", "zone"))}, becomes(c("a").Label("zone", "2")), false},
-		"a hard constraint where all are wanted":      {[]specOption{withSpread(hard)}, becomes(c("a").Label("zone", "2")), true},
-		"a claim that keeps clusters apart":           {[]specOption{withAntiAffinity(claimed)}, becomes(c("a").Label("zone", "1").Claim("rack", "r")), true},
-		"a topology of one that no predicate matches": {[]specOption{withSpread(hard), withSelector(named("b"))}, becomes(c("a").Label("zone", "2")), false},
+		"a topology key appears": {
+			[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))},
+			becomes(c("b").Label("zone", "1")), true,
+		},
+		"its value changes": {
+			[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))},
+			becomes(c("a").Label("zone", "2")), true,
+		},
+		"it goes": {
+			[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))},
+			becomes(c("a")),
+			true,
+		},
+		"another key": {
+			[]specOption{withOneCluster, withSpread(topologyTerm("Label", "region"))},
+			becomes(c("a").Label("zone", "2")), false,
+		},
+		"a claim of the same key": {
+			[]specOption{withOneCluster, withSpread(topologyTerm("Claim", "zone"))},
+			becomes(c("a").Label("zone", "2")), false,
+		},
+		"a soft constraint where all are wanted": {
+			[]specOption{withSpread(topologyTerm("Label", "zone"))},
+			becomes(c("a").Label("zone", "2")), false,
+		},
+		"a hard constraint where all are wanted": {[]specOption{withSpread(hard)}, becomes(c("a").Label("zone", "2")), true},
+		"a claim that keeps clusters apart": {
+			[]specOption{withAntiAffinity(claimed)},
+			becomes(c("a").Label("zone", "1").Claim("rack", "r")), true,
+		},
+		"a topology of one that no predicate matches": {
+			[]specOption{withSpread(hard), withSelector(named("b"))},
+			becomes(c("a").Label("zone", "2")), false,
+		},
 
-		"a cluster that is selected and may not be goes, and a percentage may be dropped": {[]specOption{percent, withSelector(named("b"))}, leaves("gone"), true},
-		"and a number may be dropped":                               {[]specOption{number, withSelector(named("b"))}, leaves("gone"), false},
-		"a cluster that is not selected and may not be goes":        {[]specOption{percent, withSelector(named("b"))}, leaves("far"), false},
-		"a cluster that is selected and may not be is only tainted": {[]specOption{percent}, becomes(enginetest.Cluster("gone").Taint("k", "NoSelect", enginetest.Epoch)), false},
+		"a cluster that is selected and may not be goes, and a percentage may be dropped": {
+			[]specOption{percent, withSelector(named("b"))},
+			leaves("gone"), true,
+		},
+		"and a number may be dropped":                        {[]specOption{number, withSelector(named("b"))}, leaves("gone"), false},
+		"a cluster that is not selected and may not be goes": {[]specOption{percent, withSelector(named("b"))}, leaves("far"), false},
+		"a cluster that is selected and may not be is only tainted": {
+			[]specOption{percent},
+			becomes(enginetest.Cluster("gone").Taint("k", "NoSelect", enginetest.Epoch)), false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := stateWith(p(), c("a").Label("zone", "1").Obj(), c("b").Obj(), enginetest.Cluster("gone").Obj(), enginetest.Cluster("far").Obj(),

@@ -39,39 +39,74 @@ func TestWoken(t *testing.T) {
 		event func(*enginetest.Live)
 		want  bool
 	}{
-		"a heartbeat":                                         {stateWith(p(), c("a").Obj()), change(heartbeat), false},
-		"a cluster joins the set":                             {stateWith(p()), change(c("a").Obj()), true},
-		"a cluster joins another set":                         {stateWith(p()), change(enginetest.Cluster("a").In("spare").Obj()), false},
-		"a cluster leaves the set":                            {stateWith(p(), c("a").Obj()), change(enginetest.Cluster("a").Obj()), true},
-		"a cluster is deleted":                                {stateWith(p(), c("a").Obj()), remove("a"), true},
-		"a cluster begins to be deleted":                      {stateWith(p(), c("a").Obj()), change(c("a").Terminating().Obj()), true},
-		"a label that no predicate reads":                     {stateWith(p(), c("a").Obj()), change(c("a").Label("x", "y").Obj()), false},
-		"a label that a predicate reads":                      {stateWith(p().Predicate(eu), c("a").Obj()), change(c("a").Label("region", "eu").Obj()), true},
-		"a label that a group reads":                          {stateWith(p().GroupByLabel("canary", "x", "y"), c("a").Obj()), change(c("a").Label("x", "y").Obj()), true},
-		"a label that a group reads, of no candidate":         {stateWith(p().GroupByLabel("canary", "x", "y"), enginetest.Cluster("a").Obj()), change(enginetest.Cluster("a").Label("x", "y").Obj()), false},
-		"a claim that a predicate reads":                      {stateWith(p().Claims(enginetest.Wants("v", "NotIn", "1")), c("a").Obj()), change(c("a").Claim("v", "1").Obj()), true},
-		"a taint":                                             {stateWith(p(), c("a").Obj()), change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), true},
-		"a taint of a cluster that no predicate matches":      {stateWith(p().Predicate(eu), c("a").Obj()), change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), false},
-		"allocatable that no prioritizer reads":               {stateWith(p(), c("a").Obj()), change(c("a").CPU("1").Obj()), false},
-		"allocatable that a prioritizer reads":                {stateWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()), change(c("a").CPU("1").Obj()), true},
-		"memory, where only cpu counts":                       {stateWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()), change(c("a").Memory("1").Obj()), false},
-		"a field that an expression reads":                    {stateWith(p().CEL(`managedCluster.status.capacity.cpu == "1"`), c("a").Obj()), change(c("a").Capacity("cpu", "1").Obj()), true},
-		"a field that no expression reads":                    {stateWith(p().CEL(`managedCluster.metadata.name == "a"`), c("a").Obj()), change(c("a").Label("x", "y").Obj()), false},
+		"a heartbeat":                     {stateWith(p(), c("a").Obj()), change(heartbeat), false},
+		"a cluster joins the set":         {stateWith(p()), change(c("a").Obj()), true},
+		"a cluster joins another set":     {stateWith(p()), change(enginetest.Cluster("a").In("spare").Obj()), false},
+		"a cluster leaves the set":        {stateWith(p(), c("a").Obj()), change(enginetest.Cluster("a").Obj()), true},
+		"a cluster is deleted":            {stateWith(p(), c("a").Obj()), remove("a"), true},
+		"a cluster begins to be deleted":  {stateWith(p(), c("a").Obj()), change(c("a").Terminating().Obj()), true},
+		"a label that no predicate reads": {stateWith(p(), c("a").Obj()), change(c("a").Label("x", "y").Obj()), false},
+		"a label that a predicate reads": {
+			stateWith(p().Predicate(eu), c("a").Obj()),
+			change(c("a").Label("region", "eu").Obj()), true,
+		},
+		"a label that a group reads": {
+			stateWith(p().GroupByLabel("canary", "x", "y"), c("a").Obj()),
+			change(c("a").Label("x", "y").Obj()), true,
+		},
+		"a label that a group reads, of no candidate": {
+			stateWith(p().GroupByLabel("canary", "x", "y"), enginetest.Cluster("a").Obj()),
+			change(enginetest.Cluster("a").Label("x", "y").Obj()), false,
+		},
+		"a claim that a predicate reads": {
+			stateWith(p().Claims(enginetest.Wants("v", "NotIn", "1")), c("a").Obj()),
+			change(c("a").Claim("v", "1").Obj()), true,
+		},
+		"a taint": {
+			stateWith(p(), c("a").Obj()),
+			change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), true,
+		},
+		"a taint of a cluster that no predicate matches": {
+			stateWith(p().Predicate(eu), c("a").Obj()),
+			change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), false,
+		},
+		"allocatable that no prioritizer reads": {stateWith(p(), c("a").Obj()), change(c("a").CPU("1").Obj()), false},
+		"allocatable that a prioritizer reads": {
+			stateWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()),
+			change(c("a").CPU("1").Obj()), true,
+		},
+		"memory, where only cpu counts": {
+			stateWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()),
+			change(c("a").Memory("1").Obj()), false,
+		},
+		"a field that an expression reads": {
+			stateWith(p().CEL(`managedCluster.status.capacity.cpu == "1"`), c("a").Obj()),
+			change(c("a").Capacity("cpu", "1").Obj()), true,
+		},
+		"a field that no expression reads": {
+			stateWith(p().CEL(`managedCluster.metadata.name == "a"`), c("a").Obj()),
+			change(c("a").Label("x", "y").Obj()), false,
+		},
 		"the first candidate, though no predicate matches it": {stateWith(p().Predicate(eu)), change(c("a").Obj()), true},
-		"the third candidate that no predicate matches":       {stateWith(p().Predicate(eu), c("a").Obj(), c("b").Obj()), change(c("d").Obj()), false},
+		"the third candidate that no predicate matches": {
+			stateWith(p().Predicate(eu), c("a").Obj(), c("b").Obj()), change(c("d").Obj()),
+			false,
+		},
 		"a cluster turns to a predicate whose expression reads nothing of it": {
 			stateWith(p().Predicate(switching("left", `false`)).Predicate(switching("right", `true`)), c("a").Label("side", "left").Obj()),
 			change(c("a").Label("side", "right").Obj()), true,
 		},
 		"a held cluster that no predicate matches is deleted": {
-			stateWith(p().Predicate(eu), c("a").Obj(), c("b").Obj(), c("d").Obj(), enginetest.Slice("ns", "p", 1, "a").Obj()).Add(broken), remove("a"), true,
+			stateWith(p().Predicate(eu), c("a").Obj(), c("b").Obj(), c("d").Obj(), enginetest.Slice("ns", "p", 1, "a").Obj()).Add(broken),
+			remove("a"), true,
 		},
 		"a held cluster that no predicate matches is tainted": {
 			stateWith(p().Predicate(eu), c("a").Obj(), enginetest.Slice("ns", "p", 1, "a").Obj()).Add(broken),
 			change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), true,
 		},
 		"a cluster leaves a readable set while another cannot be read": {
-			stateWith(p(), c("a").Obj()).Add(enginetest.Set("odd").Type("Telepathy").Obj()).Bind("ns", "odd"), change(enginetest.Cluster("a").Obj()), true,
+			stateWith(p(), c("a").Obj()).Add(enginetest.Set("odd").Type("Telepathy").Obj()).Bind("ns", "odd"), change(enginetest.Cluster("a").Obj()),
+			true,
 		},
 		"a kept cluster leaves a bound set that the spec does not name": {
 			stateWith(p().Sets("all").CEL(`managedCluster.metadata.labels.misspelt == "x"`), c("a").Obj(), enginetest.Cluster("s").In("spare").Obj(),
@@ -82,12 +117,19 @@ func TestWoken(t *testing.T) {
 			stateWith(p().Sets("spare")), func(l *enginetest.Live) { l.DeleteSet("all") }, true,
 		},
 		"a set that is not bound changes": {stateWith(p()), func(l *enginetest.Live) { l.DeleteSet("spare") }, false},
-		"a set that is bound appears":     {stateWith(p()).Bind("ns", "new"), func(l *enginetest.Live) { l.SetSet(enginetest.Set("new").Obj()) }, true},
-		"a binding of another namespace":  {stateWith(p()), func(l *enginetest.Live) { l.Bind("elsewhere", "all") }, false},
-		"a binding goes":                  {stateWith(p()), func(l *enginetest.Live) { l.Unbind("ns", "all") }, true},
-		"a score that no part reads":      {stateWith(p(), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, false},
+		"a set that is bound appears": {
+			stateWith(p()).Bind("ns", "new"), func(l *enginetest.Live) { l.SetSet(enginetest.Set("new").Obj()) },
+			true,
+		},
+		"a binding of another namespace": {stateWith(p()), func(l *enginetest.Live) { l.Bind("elsewhere", "all") }, false},
+		"a binding goes":                 {stateWith(p()), func(l *enginetest.Live) { l.Unbind("ns", "all") }, true},
+		"a score that no part reads": {
+			stateWith(p(), c("a").Obj()),
+			func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, false,
+		},
 		"a score that a prioritizer reads": {
-			stateWith(p().AddOn("r", "s", 1), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, true,
+			stateWith(p().AddOn("r", "s", 1), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) },
+			true,
 		},
 		"a score that an expression reads": {
 			stateWith(p().CEL(`managedCluster.scores("r").size() > 0`), c("a").Obj()),
@@ -98,7 +140,8 @@ func TestWoken(t *testing.T) {
 			func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, true,
 		},
 		"the same score again": {
-			stateWith(p().AddOn("r", "s", 1), c("a").Obj(), enginetest.Score("a", "r").Value("s", 1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj()),
+			stateWith(p().AddOn("r", "s", 1), c("a").Obj(), enginetest.Score("a", "r").Value("s",
+				1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj()),
 			func(l *enginetest.Live) {
 				l.SetScore(enginetest.Score("a", "r").Value("s", 1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj())
 			}, false,

@@ -89,7 +89,8 @@ func (i *Index) mayMoveMembers() bool {
 func (i *Index) visitScopes(c *clusterChange) {
 	for _, s := range i.scopes {
 		s.evaluate(c)
-		if s.membership.changes() || s.reachability.changes() || s.hasInvalidSet && s.readsChange() || c.affectsAll() && (s.hasInvalidSet || s.membership|s.reachability != never) {
+		if s.membership.changes() || s.reachability.changes() || s.hasInvalidSet && s.readsChange() ||
+			c.affectsAll() && (s.hasInvalidSet || s.membership|s.reachability != never) {
 			i.visit(c, s.subscriptions)
 		}
 	}

@@ -32,10 +32,18 @@ func BenchmarkClusterChanged(b *testing.B) {
 		change func(*enginetest.ClusterBuilder) *enginetest.ClusterBuilder
 		want   int
 	}{
-		"a label that a tenth of the placements read": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "other") }, 100},
-		"from one read value to another":              {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "value-1") }, 200},
-		"a label that all read":                       {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "value-1") }, 2000},
-		"a label that no placement reads":             {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-1", "other") }, 0},
+		"a label that a tenth of the placements read": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
+			return c.Label("key-0", "other")
+		}, 100},
+		"from one read value to another": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
+			return c.Label("key-0", "value-1")
+		}, 200},
+		"a label that all read": {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
+			return c.Label("key-0", "value-1")
+		}, 2000},
+		"a label that no placement reads": {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
+			return c.Label("key-1", "other")
+		}, 0},
 		"a taint": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
 			return c.Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)
 		}, 1000},

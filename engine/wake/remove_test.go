@@ -33,8 +33,9 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	for what, left := range map[string]int{
 		"placements": x.Len(), "namespaces": len(x.namespaces), "bindings": len(x.namespacesBySet), "sets": len(x.sets),
 		"scopes": len(x.scopes), "subscriptions": len(x.subscriptions), "facts": len(x.facts.byKey), "scores": len(x.scores),
-		"unguarded subscriptions": len(x.unguarded), "subscriptions of cpu": len(x.cpu), "subscriptions of memory": len(x.memory), "subscriptions that count removals": len(x.countsRemovals),
-		"subscriptions of labels": len(x.facets.get(fleet.FacetLabels)),
+		"unguarded subscriptions": len(x.unguarded), "subscriptions of cpu": len(x.cpu), "subscriptions of memory": len(x.memory),
+		"subscriptions that count removals": len(x.countsRemovals),
+		"subscriptions of labels":           len(x.facets.get(fleet.FacetLabels)),
 	} {
 		if left != 0 {
 			t.Errorf("%d %s are left", left, what)
@@ -67,7 +68,11 @@ func programOfKind(n int) *program.Program {
 	case 2:
 		out.Spread = []program.Constraint{{Topology: program.Topology{Source: fleet.Label, Key: "zone"}}}
 	case 3:
-		out.Prioritizers = []program.Prioritizer{{Kind: program.AddOn, Resource: fmt.Sprint(n)}, {Kind: program.AllocatableCPU}, {Kind: program.AllocatableMemory}}
+		out.Prioritizers = []program.Prioritizer{
+			{Kind: program.AddOn, Resource: fmt.Sprint(n)},
+			{Kind: program.AllocatableCPU},
+			{Kind: program.AllocatableMemory},
+		}
 	case 4:
 		selector, _ := fleet.NameSelector([]string{"a", fmt.Sprint(n)}, nil)
 		out.Predicates = []program.Predicate{{Selector: selector}, {Selector: selector}}

@@ -46,9 +46,10 @@ type Controller struct {
 // NewController returns a controller that reads from caches, and writes by the given client.
 func NewController(core kubernetes.Interface, clusters versioned.Interface, namespace string) (*Controller, error) {
 	ours := informers.NewSharedInformerFactoryWithOptions(clusters, 0, informers.WithNamespace(namespace)).Cluster().V1beta1()
-	copies := coreinformers.NewSharedInformerFactoryWithOptions(core, 0, coreinformers.WithNamespace(namespace), coreinformers.WithTweakListOptions(func(options *metav1.ListOptions) {
-		options.LabelSelector = copyLabel
-	})).Core().V1().ConfigMaps().Informer()
+	copies := coreinformers.NewSharedInformerFactoryWithOptions(core, 0, coreinformers.WithNamespace(namespace),
+		coreinformers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.LabelSelector = copyLabel
+		})).Core().V1().ConfigMaps().Informer()
 	c := &Controller{
 		namespace:  namespace,
 		core:       core,
@@ -186,7 +187,8 @@ func copyName(placement, cluster string) string { return copyPrefix + placement 
 // apply applies a placement to a cluster that it selected.
 func (c *Controller) apply(ctx context.Context, placement, cluster string) error {
 	wanted := applycorev1.ConfigMap(copyName(placement, cluster), c.namespace).WithLabels(map[string]string{"example.com/copy": "true"}).
-		WithAnnotations(map[string]string{placementAnnotation: placement, clusterAnnotation: cluster}).WithData(map[string]string{"cluster": cluster})
+		WithAnnotations(map[string]string{placementAnnotation: placement, clusterAnnotation: cluster}).WithData(
+		map[string]string{"cluster": cluster})
 	if _, err := c.core.CoreV1().ConfigMaps(c.namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("applying to cluster %s: %w", cluster, err)
 	}

@@ -30,7 +30,8 @@ type copied struct {
 func charts() []copied {
 	return []copied{
 		{chart: "berth", from: []string{
-			"addon", "apiserver/access.yaml", "certmanager", "delivery", "inventory", "kueue", "manager", "monitoring/alerts.yaml", "monitoring/dashboard.json", "probe/role.yaml", "profile", "rbac", "registration", "roles", "score",
+			"addon", "apiserver/access.yaml", "certmanager", "delivery", "inventory", "kueue", "manager", "monitoring/alerts.yaml",
+			"monitoring/dashboard.json", "probe/role.yaml", "profile", "rbac", "registration", "roles", "score",
 			"webhookroles",
 		}},
 		{chart: "berth-agent", from: []string{"work/records.yaml", "work/admin.yaml"}},

@@ -45,15 +45,22 @@ func TestAdmission(t *testing.T) {
 		"a configuration without a coordinate": {
 			object: placement + "spec: {prioritizerPolicy: {configurations: [{weight: 1}]}}}", want: "scoreCoordinate",
 		},
-		"a contradictory toleration":                 {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
-		"groups of no size, as Go programs write it": {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}"},
+		"a contradictory toleration": {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
+		"groups of no size, as Go programs write it": {object: placement +
+			"spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}"},
 		"groups of no cluster by percentage": {
 			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0%}}}}", want: "clustersPerDecisionGroup",
 		},
 		"a budget of a number, for a while": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 2147483647, interval: 1h30m}}}"},
 		"a budget of a percentage":          {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 0%, interval: 604800s}}}"},
-		"a budget without a number":         {object: placement + "spec: {disruptionPolicy: {interval: 1m}}}", want: "maxUnavailable: Required value"},
-		"a negative budget":                 {object: placement + "spec: {disruptionPolicy: {maxUnavailable: -1}}}", want: "must be from 0 to 2147483647"},
+		"a budget without a number": {
+			object: placement + "spec: {disruptionPolicy: {interval: 1m}}}",
+			want:   "maxUnavailable: Required value",
+		},
+		"a negative budget": {
+			object: placement + "spec: {disruptionPolicy: {maxUnavailable: -1}}}",
+			want:   "must be from 0 to 2147483647",
+		},
 		"a budget larger than an int32": {
 			object: placement + "spec: {disruptionPolicy: {maxUnavailable: 99999999999}}}", want: "must be from 0 to 2147483647",
 		},
@@ -69,16 +76,20 @@ func TestAdmission(t *testing.T) {
 		"a profile of a manager":      {object: profile + "spec: {clusterManager: {name: m}}}"},
 		"a profile without a manager": {object: profile + "spec: {displayName: a}}", want: "clusterManager: Required value"},
 		"a profile that changes its manager": {
-			object: profile + "spec: {clusterManager: {name: other}}}", old: profile + "spec: {clusterManager: {name: m}}}", want: "cannot be changed",
+			object: profile + "spec: {clusterManager: {name: other}}}", old: profile + "spec: {clusterManager: {name: m}}}",
+			want: "cannot be changed",
 		},
 		"a profile that changes the name that it shows": {
-			object: profile + "spec: {displayName: b, clusterManager: {name: m}}}", old: profile + "spec: {displayName: a, clusterManager: {name: m}}}",
+			object: profile + "spec: {displayName: b, clusterManager: {name: m}}}",
+			old:    profile + "spec: {displayName: a, clusterManager: {name: m}}}",
 		},
 		"a profile with any extension": {
-			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {server: 'https://a', extensions: [{name: e, extension: {any: [1]}}]}}]}}",
+			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {server: 'https://a', extensions: " +
+				"[{name: e, extension: {any: [1]}}]}}]}}",
 		},
 		"a profile with an access provider without a server": {
-			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {proxy-url: 'https://a'}}]}}", want: "server: Required value",
+			object: profile + "spec: {clusterManager: {name: m}}, status: {accessProviders: [{name: p, cluster: {proxy-url: 'https://a'}}]}}",
+			want:   "server: Required value",
 		},
 		"a profile with a property without a value": {
 			object: profile + "spec: {clusterManager: {name: m}}, status: {properties: [{name: p, value: ''}]}}", want: "value",
@@ -89,33 +100,62 @@ func TestAdmission(t *testing.T) {
 		"a cluster without a spec":              {object: cluster + "}"},
 		"a cluster with an https address":       {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'https://a:6443'}]}}"},
 		"a cluster with an address in capitals": {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'HTTPS://A'}]}}"},
-		"a cluster with an http address":        {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}", want: "must be an https URL"},
+		"a cluster with an http address": {
+			object: cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}",
+			want:   "must be an https URL",
+		},
 		"an update beside an old http address": {
 			object: cluster + "spec: {hubAcceptsClient: true, managedClusterClientConfigs: [{url: 'http://a'}]}}",
 			old:    cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}",
 		},
 		"a taint without a time": {object: cluster + "spec: {taints: [{key: a, effect: NoSelect, timeAdded: null}]}}"},
 
-		"a rollout without settings":                {object: strategy + "{}}]}}"},
-		"a progressive rollout":                     {object: strategy + "{type: Progressive, progressive: {maxConcurrency: 2}}}]}}"},
-		"a rollout by the seed's type":              {object: strategy + "{rolloutType: Progressive}}]}}", want: "write type: Progressive"},
-		"a rollout by the seed's deadline":          {object: strategy + "{type: Progressive, timeout: 50min}}]}}", want: "write progressDeadline"},
-		"a rollout by the seed's list of groups":    {object: strategy + "{type: Progressive, mandatoryDecisionGroups: [canary]}}]}}", want: "as a list of groupName or groupIndex"},
+		"a rollout without settings":   {object: strategy + "{}}]}}"},
+		"a progressive rollout":        {object: strategy + "{type: Progressive, progressive: {maxConcurrency: 2}}}]}}"},
+		"a rollout by the seed's type": {object: strategy + "{rolloutType: Progressive}}]}}", want: "write type: Progressive"},
+		"a rollout by the seed's deadline": {
+			object: strategy + "{type: Progressive, timeout: 50min}}]}}",
+			want:   "write progressDeadline",
+		},
+		"a rollout by the seed's list of groups": {
+			object: strategy + "{type: Progressive, mandatoryDecisionGroups: [canary]}}]}}",
+			want:   "as a list of groupName or groupIndex",
+		},
 		"settings of a type that is not written":    {object: strategy + "{progressive: {maxConcurrency: 2}}}]}}", want: "type is All"},
 		"settings of another type than the written": {object: strategy + "{type: All, progressivePerGroup: {}}}]}}", want: "type is All"},
 
-		"a set without a spec":                         {object: set + "}"},
-		"a set that selects nothing":                   {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},
-		"a set by an exclusive label":                  {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: info.open-cluster-management.io/team, value: a}}}}"},
-		"an exclusive set without a label":             {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel}}}", want: "exclusiveLabel is required"},
-		"an exclusive label without a reserved prefix": {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
+		"a set without a spec":       {object: set + "}"},
+		"a set that selects nothing": {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},
+		"a set by an exclusive label": {object: set +
+			"spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: info.open-cluster-management.io/team, value: a}}}}"},
+		"an exclusive set without a label": {
+			object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel}}}",
+			want:   "exclusiveLabel is required",
+		},
+		"an exclusive label without a reserved prefix": {object: set +
+			"spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
 
-		"a binding with the name of its set":       {object: binding + "spec: {clusterSet: a}}"},
-		"a binding with another name":              {object: binding + "spec: {clusterSet: b}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding that is changed to another set": {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding without a set":                  {object: binding + "spec: {}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding without a spec":                 {object: binding + "}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a status of an invalid binding":           {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
+		"a binding with the name of its set": {object: binding + "spec: {clusterSet: a}}"},
+		"a binding with another name": {
+			object: binding + "spec: {clusterSet: b}}",
+			want:   "spec.clusterSet: Invalid value: must be the same as metadata.name",
+		},
+		"a binding that is changed to another set": {
+			object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}",
+			want: "spec.clusterSet: Invalid value: must be the same as metadata.name",
+		},
+		"a binding without a set": {
+			object: binding + "spec: {}}",
+			want:   "spec.clusterSet: Invalid value: must be the same as metadata.name",
+		},
+		"a binding without a spec": {
+			object: binding + "}",
+			want:   "spec.clusterSet: Invalid value: must be the same as metadata.name",
+		},
+		"a status of an invalid binding": {
+			object: binding + "spec: {clusterSet: a}, status: {conditions: []}}",
+			old:    binding + "spec: {clusterSet: b}}",
+		},
 	}
 	kinds := servedKinds(t)
 	for name, tc := range cases {

@@ -44,7 +44,8 @@ func TestDefinitionsKeepEveryRecordedField(t *testing.T) {
 				t.Errorf("%s: %s %s/%s is refused: %v", file, object.GetKind(), object.GetNamespace(), object.GetName(), faults)
 			}
 			if diff := cmp.Diff(before.Object, object.Object); diff != "" {
-				t.Errorf("%s: %s %s/%s is stored otherwise (-recorded +stored):\n%s", file, object.GetKind(), object.GetNamespace(), object.GetName(), diff)
+				t.Errorf("%s: %s %s/%s is stored otherwise (-recorded +stored):\n%s", file, object.GetKind(), object.GetNamespace(), object.GetName(),
+					diff)
 			}
 		}
 		if err := lines.Err(); err != nil {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestZeroValuesAreAccepted sends objects as Go programs write them through the code of a server. Their structs without omitempty are sent as
-// zeros, and a zero means an absent field. testdata/zero has one object a line: nothing set, or one optional field set to its zero value.
+// TestZeroValuesAreAccepted sends objects as Go programs write them through the code of a server. Their structs without omitempty are sent
+// as zeros, and a zero means an absent field. testdata/zero has one object a line: nothing set, or one optional field set to its zero
+// value.
 func TestZeroValuesAreAccepted(t *testing.T) {
 	_ = os.Getenv("BERTH_AREA_CONFIG_CRD") // see internal/checkout
 	kinds := servedKinds(t)

@@ -146,7 +146,17 @@ func TestDirectImports(t *testing.T) {
 // TestEngineOrder checks that a package of the engine imports only packages of an earlier rank.
 func TestEngineOrder(t *testing.T) {
 	ranks := [][]string{
-		{"escape", "suggest"}, {"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"ledger"}, {"wake", "internal/filter", "internal/score"}, {"internal/selection", "internal/group"}, {""}, {"plan", "explain"}, {"enginetest"},
+		{"escape", "suggest"},
+		{"verdict"},
+		{"fleet"},
+		{"celenv"},
+		{"program"},
+		{"ledger"},
+		{"wake", "internal/filter", "internal/score"},
+		{"internal/selection", "internal/group"},
+		{""},
+		{"plan", "explain"},
+		{"enginetest"},
 	}
 	rank := map[string]int{}
 	for i, names := range ranks {

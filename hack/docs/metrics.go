@@ -21,7 +21,8 @@ controller-runtime adds are [there too](../operations/monitoring.md#other-metric
 const agentMetricsIntro = `
 ## Metrics of the agent
 
-What ` + "`berth-agent`" + ` serves at ` + "`/metrics`" + ` of ` + "`--health-probe-bind-address`" + `, for the works of its cluster. No label names a work or an object.
+What ` + "`berth-agent`" + ` serves at ` + "`/metrics`" + ` of ` + "`--health-probe-bind-address`" +
+	`, for the works of its cluster. No label names a work or an object.
 `
 
 // writeMetrics writes a section for each metric, in the given order: those of the manager, then those of the agent.

@@ -31,7 +31,8 @@ var (
 // baseVerbs are imperatives that end like another form of a verb.
 func baseVerbs() []string {
 	return []string{
-		"address", "bring", "bypass", "compress", "embed", "exceed", "express", "feed", "focus", "need", "pass", "ping", "proceed", "process", "seed",
+		"address", "bring", "bypass", "compress", "embed", "exceed", "express", "feed", "focus", "need", "pass", "ping", "proceed", "process",
+		"seed",
 	}
 }
 

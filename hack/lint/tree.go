@@ -19,8 +19,8 @@ const (
 	modulePath    = "github.com/berth-project/berth"
 )
 
-// buildTree copies the tree and the repository's own configuration to a folder and makes a workspace of two modules of it, as in the repository.
-// It writes a stub for every package that is imported and missing.
+// buildTree copies the tree and the repository's own configuration to a folder and makes a workspace of two modules of it, as in the
+// repository. It writes a stub for every package that is imported and missing.
 func buildTree(tree string) error {
 	if err := os.CopyFS(tree, os.DirFS(plantedSource)); err != nil {
 		return err

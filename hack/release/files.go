@@ -53,7 +53,8 @@ func writeFiles(o fileOptions) error {
 	if err != nil {
 		return fmt.Errorf("listing the charts: %w", err)
 	}
-	err = errors.Join(writePrograms(o), copyFiles(filepath.Join(o.images, "*.tar"), o.out, ".oci.tar"), packageCharts(o.out, charts), writeDefinitions(o))
+	err = errors.Join(writePrograms(o), copyFiles(filepath.Join(o.images, "*.tar"), o.out, ".oci.tar"), packageCharts(o.out, charts),
+		writeDefinitions(o))
 	if err != nil {
 		return err
 	}

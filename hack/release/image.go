@@ -76,8 +76,8 @@ func (p *program) setting(key string) string {
 	return ""
 }
 
-// version returns the version of the program, as the program itself prints it: that of its module, which the toolchain takes from the tag of
-// the commit. Without a tag it is the release with the commit.
+// version returns the version of the program, as the program itself prints it: that of its module, which the toolchain takes from the tag
+// of the commit. Without a tag it is the release with the commit.
 func (p *program) version() string {
 	out, revision := strings.Trim(p.info.Main.Version, "()"), p.setting("vcs.revision")
 	if p.release == "" || len(revision) < shortRevision || out != development && !strings.Contains(out, revision[:shortRevision]) {
@@ -151,11 +151,15 @@ func (p *program) layer() (v1.Layer, error) {
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
 	for folder := range folders(programFolder) {
-		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder + "/", Mode: executable, Format: tar.FormatPAX}); err != nil {
+		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder + "/", Mode: executable, Format: tar.FormatPAX}); err !=
+			nil {
 			return nil, fmt.Errorf("archiving the folder %s: %w", folder, err)
 		}
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: programFolder + "/" + p.name, Mode: executable, Size: int64(len(p.content)), Format: tar.FormatPAX}
+	header := &tar.Header{
+		Typeflag: tar.TypeReg, Name: programFolder + "/" + p.name, Mode: executable, Size: int64(len(p.content)),
+		Format: tar.FormatPAX,
+	}
 	if err := writer.WriteHeader(header); err != nil {
 		return nil, fmt.Errorf("archiving %s: %w", p.name, err)
 	}

@@ -1,5 +1,5 @@
-// Command release builds what a release of Berth holds: programs, images for every platform, software bills of materials (SBOMs), charts, and
-// checksums.
+// Command release builds what a release of Berth holds: programs, images for every platform, software bills of materials (SBOMs), charts,
+// and checksums.
 //
 // It owns the form of these files. It builds no binary: the Makefile does. The same binaries give the same bytes on every machine: no
 // file has the time, the user or the folder of the build.

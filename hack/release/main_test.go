@@ -52,7 +52,10 @@ func TestImagesArePushedWithTheirSBOMs(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true)))
 	defer server.Close()
 	repository := strings.TrimPrefix(server.URL, "http://") + "/fleet"
-	args := []string{"image", "--binaries", binaries, "--out", t.TempDir(), "--programs", "hello", "--push", repository, "--tag", "v1", "--insecure"}
+	args := []string{
+		"image", "--binaries", binaries, "--out", t.TempDir(), "--programs", "hello", "--push", repository, "--tag", "v1",
+		"--insecure",
+	}
 	if err := run(args, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,10 @@ func TestAnImageRunsItsProgramWithoutPrivileges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := v1.Config{User: "65532:65532", Entrypoint: []string{"/usr/local/bin/hello"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/", Labels: p.labels()}
+	want := v1.Config{
+		User: "65532:65532", Entrypoint: []string{"/usr/local/bin/hello"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/",
+		Labels: p.labels(),
+	}
 	if diff := cmp.Diff(want, file.Config); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
@@ -117,7 +123,8 @@ func TestEqualProgramsMakeEqualArchives(t *testing.T) {
 	var archives [2][]byte
 	for i := range archives {
 		out := t.TempDir()
-		if err := run([]string{"image", "--binaries", binaries, "--out", out, "--programs", "hello", "--platforms", host}, io.Discard); err != nil {
+		if err := run([]string{"image", "--binaries", binaries, "--out", out, "--programs", "hello", "--platforms", host}, io.Discard); err !=
+			nil {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(filepath.Join(out, "hello.tar"))
@@ -138,7 +145,8 @@ func TestAnArchiveIsAnImageLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpacked := t.TempDir()
-	if output, err := exec.CommandContext(t.Context(), "tar", "-C", unpacked, "-xf", filepath.Join(out, "hello.tar")).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "tar", "-C", unpacked, "-xf", filepath.Join(out, "hello.tar")).CombinedOutput(); err !=
+		nil {
 		t.Fatalf("unpacking: %v\n%s", err, output)
 	}
 	path, err := layout.FromPath(unpacked)
@@ -239,7 +247,8 @@ func TestAReleaseHoldsEverythingAndIsReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 		args := []string{
-			"files", "--binaries", binaries, "--images", images, "--charts", "../../charts", "--definitions", "../../config/crd", "--release", "v0.1.0", "--out", out,
+			"files", "--binaries", binaries, "--images", images, "--charts", "../../charts", "--definitions", "../../config/crd", "--release",
+			"v0.1.0", "--out", out,
 		}
 		if err := run(args, io.Discard); err != nil {
 			t.Fatal(err)
@@ -284,7 +293,8 @@ func TestTheVersionOfACommitNamesItsRelease(t *testing.T) {
 }
 
 func TestAReleaseIsBuiltFromACommit(t *testing.T) {
-	commit, clean := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef"}, debug.BuildSetting{Key: "vcs.modified", Value: "false"}
+	commit, clean := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef"},
+		debug.BuildSetting{Key: "vcs.modified", Value: "false"}
 	tests := map[string]struct {
 		path     string
 		settings []debug.BuildSetting

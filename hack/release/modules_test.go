@@ -39,7 +39,8 @@ func TestTheLibrariesAreModules(t *testing.T) {
 		publish(t, proxy, name, release)
 	}
 	write(t, filepath.Join(folder, "main.go"), consumer)
-	write(t, filepath.Join(folder, "go.mod"), fmt.Sprintf("module example.com/consumer\n\ngo 1.26.0\n\nrequire (\n\t%[1]s/decision %[2]s\n\t%[1]s/rollout %[2]s\n)\n", repository, release))
+	write(t, filepath.Join(folder, "go.mod"), fmt.Sprintf("module example.com/consumer\n\ngo 1.26.0\n\nrequire (\n\t%[1]s/decision "+
+		"%[2]s\n\t%[1]s/rollout %[2]s\n)\n", repository, release))
 	cache := strings.TrimSpace(goCommand(t, folder, nil, "env", "GOMODCACHE"))
 	upstream := strings.TrimSpace(goCommand(t, folder, nil, "env", "GOPROXY"))
 	fresh := t.TempDir()

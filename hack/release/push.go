@@ -48,8 +48,8 @@ func writeImages(o imageOptions, out io.Writer) error {
 	return nil
 }
 
-// push pushes the index, and the SBOMs as referrers of its images. It returns the name under which the index is found. Credentials are those
-// of the user's container tools.
+// push pushes the index, and the SBOMs as referrers of its images. It returns the name under which the index is found. Credentials are
+// those of the user's container tools.
 func (b *bundle) push(o imageOptions) (string, error) {
 	var options []name.Option
 	if o.insecure {

@@ -1,8 +1,8 @@
 // Command runtests runs the tests of every module of this repository, or of chosen packages.
 //
-// It builds each program under test once, gives tests the paths of programs and the digests of files by variables of internal/checkout, runs
-// `go test`, and stores how long each package and each longer test took. A result that go test kept is as good as a run: it depends on every
-// byte that the test used.
+// It builds each program under test once, gives tests the paths of programs and the digests of files by variables of internal/checkout,
+// runs `go test`, and stores how long each package and each longer test took. A result that go test kept is as good as a run: it depends on
+// every byte that the test used.
 //
 // Tests in files with the build constraint `slow` need programs of others, or long real time. They run with -slow only, in shards.
 package main

@@ -35,7 +35,10 @@ type programBuild struct {
 // Those of some slow tests take minutes, and are built for these only.
 func builds(slow []unit) []programBuild {
 	out := []programBuild{
-		{folder: plain, packages: []string{"./cmd/berth", "./cmd/kubectl-berth", "./cmd/berth-agent", "./hub/cmd/berth-hub", "./hub/cmd/testhub"}},
+		{folder: plain, packages: []string{
+			"./cmd/berth", "./cmd/kubectl-berth", "./cmd/berth-agent", "./hub/cmd/berth-hub",
+			"./hub/cmd/testhub",
+		}},
 	}
 	if slices.ContainsFunc(slow, func(u unit) bool { return u.on.name == race }) {
 		out = append(out, programBuild{folder: race, packages: []string{"./cmd/berth"}, flags: []string{"-race"}, cgo: true})
@@ -122,7 +125,8 @@ func lock(root string) (unlock func(), err error) {
 
 func (b programBuild) run(ctx context.Context, root string) error {
 	to := filepath.Join(root, programsFolder, b.folder)
-	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, b.flags, []string{"-o", to + string(filepath.Separator)}, b.packages)
+	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, b.flags,
+		[]string{"-o", to + string(filepath.Separator)}, b.packages)
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir, command.Env = root, os.Environ()
 	if b.cgo {
@@ -268,7 +272,8 @@ func advice(printed []byte) string {
 		"no space left on device":          "the disk is full: free some space, `go clean -cache` frees the most",
 		`"gcc": executable file not found`: "there is no C compiler: install gcc",
 		"C compiler \"gcc\" not found":     "there is no C compiler: install gcc",
-		"dial tcp":                         "a module could not be fetched: the first build needs the network, or GOPROXY with a proxy that this machine reaches",
+		"dial tcp": "a module could not be fetched: the first build needs the network, or GOPROXY with a " +
+			"proxy that this machine reaches",
 	} {
 		if bytes.Contains(printed, []byte(sign)) {
 			return "\n" + what

@@ -19,7 +19,8 @@ func TestARunWithoutTestsIsNotGreen(t *testing.T) {
 		"a test that fails":       {`{"Action":"fail","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"p"}`, "failed: p"},
 		"a package without build": {`{"Action":"fail","Package":"p"}`, "failed: p"},
 		"a test that is skipped": {
-			`{"Action":"output","Package":"p","Test":"TestA","Output":"why"}` + "\n" + `{"Action":"skip","Package":"p","Test":"TestA"}` + "\n" + passed, "",
+			`{"Action":"output","Package":"p","Test":"TestA","Output":"why"}` + "\n" + `{"Action":"skip","Package":"p","Test":"TestA"}` + "\n" +
+				passed, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

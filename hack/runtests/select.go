@@ -186,12 +186,14 @@ func chosen(packages []testPackage, names []string) ([]testPackage, error) {
 		folder, below := strings.CutSuffix(path.Clean(filepath.ToSlash(name)), "/...")
 		before := len(out)
 		for _, p := range packages {
-			if (p.folder == folder || below && contains(folder, p.folder)) && !slices.ContainsFunc(out, func(o testPackage) bool { return o.folder == p.folder }) {
+			if (p.folder == folder || below && contains(folder, p.folder)) &&
+				!slices.ContainsFunc(out, func(o testPackage) bool { return o.folder == p.folder }) {
 				out = append(out, p)
 			}
 		}
 		if len(out) == before {
-			unknown = append(unknown, fmt.Errorf("%s has no tests: name a folder from the root, such as engine or hub/integration/join; FOLDER/... includes those below", name))
+			unknown = append(unknown, fmt.Errorf("%s has no tests: name a folder from the root, such as engine or hub/integration/join; "+
+				"FOLDER/... includes those below", name))
 		}
 	}
 	return out, errors.Join(unknown...)

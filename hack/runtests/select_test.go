@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNoTestReachesOutOfItsModuleUnseen reads the paths in test files: go test keeps a result while a file of another module changes, unless the
-// test reads the variable of internal/checkout that stands for the file. Slow tests are never kept.
+// TestNoTestReachesOutOfItsModuleUnseen reads the paths in test files: go test keeps a result while a file of another module changes,
+// unless the test reads the variable of internal/checkout that stands for the file. Slow tests are never kept.
 func TestNoTestReachesOutOfItsModuleUnseen(t *testing.T) {
 	root, err := findRoot()
 	if err != nil {

@@ -99,8 +99,8 @@ func units(packages []testPackage, known times) []unit {
 	return out
 }
 
-// part returns the units of a shard. Units that need the same programs of other projects are neighbours, so that few shards build them, and the
-// shards are sections of the same length.
+// part returns the units of a shard. Units that need the same programs of other projects are neighbours, so that few shards build them, and
+// the shards are sections of the same length.
 func (s shard) part(all []unit) []unit {
 	if s.count == 0 {
 		return all
@@ -153,7 +153,8 @@ const (
 func variants() []variant {
 	return []variant{
 		{name: "v1.30", environment: "BERTH_KUBERNETES=" + oldestSet, target: oldestSet, packages: integration(
-			"compat", "install", "placement", "permission", "admission", "workadmission", "boundary", "tenancy", "explain", "view", "join", "registration",
+			"compat", "install", "placement", "permission", "admission", "workadmission", "boundary", "tenancy", "explain", "view", "join",
+			"registration",
 			"member", "memberagent", "agent", "delivery", "endtoend",
 		)},
 		{name: race, environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},

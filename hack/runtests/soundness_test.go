@@ -164,7 +164,8 @@ func copyTree(t *testing.T) string {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
-	command := exec.CommandContext(t.Context(), "sh", "-c", `git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$0"`, to)
+	command := exec.CommandContext(t.Context(), "sh", "-c",
+		`git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$0"`, to)
 	command.Dir = root
 	if printed, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("copying the repository: %v: %s", err, printed)

@@ -148,7 +148,8 @@ func (o EtcdOptions) config() *etcd.Config {
 // startError adds advice to an error of etcd's start.
 func startError(opts EtcdOptions, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("etcd's port %d on 127.0.0.1 is taken; stop what listens there or choose another port (0 takes a free one): %w", opts.Port, err)
+		return fmt.Errorf("etcd's port %d on 127.0.0.1 is taken; stop what listens there or choose another port (0 takes a free one): %w",
+			opts.Port, err)
 	}
 	if err, ok := diskError(opts.Dir, err); ok {
 		return err
@@ -161,7 +162,8 @@ func dataError(dir string, err error) error {
 	if err, ok := diskError(dir, err); ok {
 		return err
 	}
-	return fmt.Errorf("etcd's data in %s cannot be read; move the data folder away and restore a backup with `berth-hub restore`, or start empty: %w", dir, err)
+	return fmt.Errorf("etcd's data in %s cannot be read; move the data folder away and restore a backup with `berth-hub "+
+		"restore`, or start empty: %w", dir, err)
 }
 
 // diskError returns advice about a disk, or false if the disk is not the cause.

@@ -72,7 +72,10 @@ func (c EtcdClient) connect(ctx context.Context) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate of etcd's client: %w", err)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, TLS: config, DialTimeout: connectTimeout, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{c.Endpoint}, TLS: config, DialTimeout: connectTimeout,
+		Logger: zap.NewNop(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd at %s: %w", c.Endpoint, err)
 	}

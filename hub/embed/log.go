@@ -60,7 +60,8 @@ func (l Logs) expected(err error, message string) bool {
 		return true
 	}
 	unanswered := &url.Error{}
-	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
+	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &unanswered)
 }
 
 // Route sends all logs of Kubernetes to the writer. It changes process globals, so it is called once, before any component

@@ -32,14 +32,16 @@ func RequireScheduler(t testing.TB) {
 	if folder == "" || exists(filepath.Join(folder, "kube-scheduler")) {
 		return
 	}
-	t.Skipf("NO POD IS SCHEDULED ON THIS API SERVER: %s has no kube-scheduler, and that of berth-hub waits for resource.k8s.io/v1, which Kubernetes has since 1.34", folder)
+	t.Skipf("NO POD IS SCHEDULED ON THIS API SERVER: %s has no kube-scheduler, and that of berth-hub waits for resource.k8s.io/v1, "+
+		"which Kubernetes has since 1.34", folder)
 }
 
 // RequireLinkedKinds skips a test that has an object of each kind which the linked API server serves, in a run on that of another release.
 func RequireLinkedKinds(t testing.TB) {
 	t.Helper()
 	if folder := os.Getenv(KubernetesVariable); folder != "" {
-		t.Skipf("THE KINDS OF THIS API SERVER ARE NOT COMPARED: the test lists the kinds of the release that berth-hub links, and %s has another one", folder)
+		t.Skipf("THE KINDS OF THIS API SERVER ARE NOT COMPARED: the test lists the kinds of the release that berth-hub "+
+			"links, and %s has another one", folder)
 	}
 }
 

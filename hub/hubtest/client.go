@@ -71,7 +71,8 @@ func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme, apiextensionsv1.AddToScheme, addonv1alpha1.AddToScheme, addonv1beta1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme, rolloutv1alpha1.AddToScheme,
+		clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme,
+		rolloutv1alpha1.AddToScheme,
 		workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(types); err != nil {
@@ -90,7 +91,8 @@ func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
 func (h *Hub) Namespace(t testing.TB) string {
 	t.Helper()
 	namespaces := h.Client(t).CoreV1().Namespaces()
-	created, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	created, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,8 +121,8 @@ func New(t testing.TB, opts Options) *Hub {
 	return hub
 }
 
-// Start starts a hub and returns when it is ready. The hub runs until Stop, also after the end of ctx. If the process ends before it is ready,
-// the error contains its output.
+// Start starts a hub and returns when it is ready. The hub runs until Stop, also after the end of ctx. If the process ends before it is
+// ready, the error contains its output.
 func Start(ctx context.Context, opts Options) (*Hub, error) {
 	binary, err := opts.binary()
 	if err != nil {
@@ -247,8 +247,8 @@ func (h *Hub) Done() <-chan struct{} { return h.process.Done() }
 // Output returns the output of the hub.
 func (h *Hub) Output() string { return strings.TrimSpace(h.process.Output().String()) }
 
-// Stop ends the hub and waits for its end. It returns an error if the hub has failed, now or earlier; the end by Kill is not a failure. A hub
-// with a temporary folder is killed, since nothing of it is needed, and its folder is removed.
+// Stop ends the hub and waits for its end. It returns an error if the hub has failed, now or earlier; the end by Kill is not a failure. A
+// hub with a temporary folder is killed, since nothing of it is needed, and its folder is removed.
 func (h *Hub) Stop() error {
 	if h.temporary != "" {
 		defer os.RemoveAll(h.temporary) //nolint:errcheck // a leftover temporary folder does no harm

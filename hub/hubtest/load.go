@@ -80,8 +80,8 @@ func NewLoad(t testing.TB, opts LoadOptions) *Load {
 	return out
 }
 
-// Send calls a function at a rate a second until the load ends, and counts the outcomes. An error is that of a request that should have passed.
-// The calls are numbered.
+// Send calls a function at a rate a second until the load ends, and counts the outcomes. An error is that of a request that should have
+// passed. The calls are numbered.
 func (l *Load) Send(rate int, call func(ctx context.Context, number int) error) {
 	slots := make(chan struct{}, l.opts.InFlight)
 	l.Run(func(ctx context.Context) {
@@ -131,8 +131,8 @@ func (l *Load) Counts() LoadCounts {
 	return l.counts
 }
 
-// request sends a request, and again where the webhooks did not review it, as the clients of an API server do. A load that ends waits for its
-// requests.
+// request sends a request, and again where the webhooks did not review it, as the clients of an API server do. A load that ends waits for
+// its requests.
 func (l *Load) request(ctx context.Context, send func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.opts.Timeout)
 	defer cancel()

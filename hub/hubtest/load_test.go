@@ -19,15 +19,30 @@ func TestALoadCountsWhatBecomesOfItsRequests(t *testing.T) {
 		responses []error
 		want      LoadCounts
 	}{
-		"a request that passes":         {[]error{nil}, LoadCounts{Sent: 1}},
-		"a conflict":                    {[]error{apierrors.NewConflict(schema.GroupResource{}, "a", refused)}, LoadCounts{Sent: 1}},
-		"a refusal":                     {[]error{refused}, LoadCounts{Sent: 1, Lost: Failures{1, []string{"refused"}}}},
-		"a webhook that is back":        {[]error{unreviewed, unreviewed, nil}, LoadCounts{Sent: 1, Repeated: Failures{1, []string{unreviewed.Error()}}}},
-		"a webhook that stays away":     {[]error{unreviewed, unreviewed, unreviewed}, LoadCounts{Sent: 1, Lost: Failures{1, []string{unreviewed.Error()}}}},
-		"an API server that is away":    {[]error{fmt.Errorf("dial: %w", syscall.ECONNREFUSED)}, LoadCounts{Unreachable: Failures{1, []string{"dial: connection refused"}}}},
-		"an API server that starts":     {[]error{apierrors.NewServiceUnavailable("starting")}, LoadCounts{Unreachable: Failures{1, []string{"starting"}}}},
-		"a webhook that is refused":     {[]error{unreviewed, refused}, LoadCounts{Sent: 1, Lost: Failures{1, []string{"refused"}}}},
-		"a request that takes too long": {[]error{context.DeadlineExceeded}, LoadCounts{Unreachable: Failures{1, []string{"context deadline exceeded"}}}},
+		"a request that passes": {[]error{nil}, LoadCounts{Sent: 1}},
+		"a conflict":            {[]error{apierrors.NewConflict(schema.GroupResource{}, "a", refused)}, LoadCounts{Sent: 1}},
+		"a refusal":             {[]error{refused}, LoadCounts{Sent: 1, Lost: Failures{1, []string{"refused"}}}},
+		"a webhook that is back": {
+			[]error{unreviewed, unreviewed, nil},
+			LoadCounts{Sent: 1, Repeated: Failures{1, []string{unreviewed.Error()}}},
+		},
+		"a webhook that stays away": {
+			[]error{unreviewed, unreviewed, unreviewed},
+			LoadCounts{Sent: 1, Lost: Failures{1, []string{unreviewed.Error()}}},
+		},
+		"an API server that is away": {
+			[]error{fmt.Errorf("dial: %w", syscall.ECONNREFUSED)},
+			LoadCounts{Unreachable: Failures{1, []string{"dial: connection refused"}}},
+		},
+		"an API server that starts": {
+			[]error{apierrors.NewServiceUnavailable("starting")},
+			LoadCounts{Unreachable: Failures{1, []string{"starting"}}},
+		},
+		"a webhook that is refused": {[]error{unreviewed, refused}, LoadCounts{Sent: 1, Lost: Failures{1, []string{"refused"}}}},
+		"a request that takes too long": {
+			[]error{context.DeadlineExceeded},
+			LoadCounts{Unreachable: Failures{1, []string{"context deadline exceeded"}}},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			load, sent := NewLoad(t, LoadOptions{InFlight: 1, Timeout: time.Minute, Repeats: 2}), 0

@@ -25,7 +25,8 @@ func StartPrometheus(t testing.TB, config string) (address string) {
 		t.Fatal(err)
 	}
 	address = FreeAddress(t)
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--config.file="+config,
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with a test binary that is killed
 	if err := command.Start(); err != nil {

@@ -58,7 +58,8 @@ func checkFixedPoint(state *enginetest.State, env *celenv.Env) error {
 		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), state.Stored(key), state.Now)
 		if !writes.Empty() {
 			return fmt.Errorf("placement %s is not settled: +%v -%v, %d writes, first %s of %s",
-				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb, cmp.Diff(state.Stored(key).Placement.Status, placementOf(writes)))
+				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb,
+				cmp.Diff(state.Stored(key).Placement.Status, placementOf(writes)))
 		}
 	}
 	return nil

@@ -76,7 +76,8 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 func TestAggregatedAPIsAreReached(t *testing.T) {
 	client := shared.Client(t)
 	proxies := x509.NewCertPool()
-	trust := kit.Must(client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})).In(t)
+	trust := kit.Must(client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication",
+		metav1.GetOptions{})).In(t)
 	if !proxies.AppendCertsFromPEM([]byte(trust.Data["requestheader-client-ca-file"])) {
 		t.Fatal("the hub publishes no authority for aggregated APIs")
 	}

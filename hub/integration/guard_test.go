@@ -31,7 +31,8 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 	}
 	must(kit.RoleBinding(namespace, "editor", kit.ClusterRole("edit"), subjects...))
 	must(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bind-mine-in-" + namespace}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, Verbs: []string{"create"}, ResourceNames: []string{"mine"},
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, Verbs: []string{"create"},
+		ResourceNames: []string{"mine"},
 	}, {
 		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersetbindings"}, Verbs: []string{"update"},
 	}}})

@@ -83,7 +83,8 @@ func TestDataSurvivesRestarts(t *testing.T) {
 	damaged := kit.Must(os.OpenFile(database, os.O_RDWR, 0)).In(t)
 	kit.Must(damaged.WriteAt(make([]byte, 16<<10), 0)).In(t)
 	kit.NoError(t, damaged.Close())
-	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "the database "+database+" is damaged", "restore a backup with `berth-hub restore`")
+	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "the database "+database+" is damaged",
+		"restore a backup with `berth-hub restore`")
 }
 
 // refuseLaterVersion requires that the data folder of a later release of Kubernetes is refused before etcd opens it.
@@ -96,7 +97,8 @@ func refuseLaterVersion(t *testing.T, opts hubtest.Options, database string) {
 	}
 	before := kit.Must(os.Stat(database)).In(t)
 	kit.NoError(t, os.WriteFile(file, []byte("v1.99.1\n"), 0o600))
-	refused(t, opts, "data folder "+opts.DataDir+" has objects of Kubernetes v1.99.1", "this release runs Kubernetes "+strings.TrimSpace(string(own)), "restore a backup from before the upgrade")
+	refused(t, opts, "data folder "+opts.DataDir+" has objects of Kubernetes v1.99.1",
+		"this release runs Kubernetes "+strings.TrimSpace(string(own)), "restore a backup from before the upgrade")
 	after, err := os.Stat(database)
 	if err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("the refused start changed the database: %v", err)

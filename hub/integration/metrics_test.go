@@ -25,14 +25,16 @@ func TestMetricsNeedPermission(t *testing.T) {
 	token := func(name string) string {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		kit.Must(client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{})).In(t)
-		issued, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		issued, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{},
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return issued.Status.Token
 	}
 	allowed, other := token("prometheus"), token("other")
-	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), kit.ClusterRoleBinding("prometheus", "system:monitoring", kit.ServiceAccount("default", "prometheus")), metav1.CreateOptions{})
+	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(),
+		kit.ClusterRoleBinding("prometheus", "system:monitoring", kit.ServiceAccount("default", "prometheus")), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,9 @@ func newRequest(t *testing.T, user string, groups ...string) (request *certifica
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: groups}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: user, Organization: groups},
+	}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,10 @@ func newRequest(t *testing.T, user string, groups ...string) (request *certifica
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth,
+			},
 		},
 	}, keyPEM
 }
@@ -102,11 +107,13 @@ func TestTheHubSignsApprovedRequestsOfAgents(t *testing.T) {
 	}
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.CertData, config.KeyData = certificate, key
-	self, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	self, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("using the certificate: %v", err)
 	}
-	if got := self.Status.UserInfo; got.Username != user || !slices.Contains(got.Groups, groups[0]) || !slices.Contains(got.Groups, groups[1]) {
+	if got := self.Status.UserInfo; got.Username != user || !slices.Contains(got.Groups, groups[0]) ||
+		!slices.Contains(got.Groups, groups[1]) {
 		t.Errorf("the certificate authenticates %v, want %s in %v", got, user, groups)
 	}
 }
@@ -115,7 +122,8 @@ func TestTheHubSignsApprovedRequestsOfAgents(t *testing.T) {
 func TestTheHubSignsNoAdministratorsAndNoServers(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(shared.Config())
 	request, _ := newRequest(t, "intruder", "system:masters")
-	if _, err := client.CertificatesV1().CertificateSigningRequests().Create(t.Context(), request, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := client.CertificatesV1().CertificateSigningRequests().Create(t.Context(), request,
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a request for system:masters: %v, want it forbidden", err)
 	}
 	serving, _ := newRequest(t, "system:node:n1", "system:nodes")
@@ -133,14 +141,18 @@ func TestTheHubSignsNoAdministratorsAndNoServers(t *testing.T) {
 	})
 	found, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || len(found.Status.Certificate) != 0 {
-		t.Errorf("a request for a serving certificate, after a later one was signed: %d bytes, %v; want it unsigned", len(found.Status.Certificate), err)
+		t.Errorf("a request for a serving certificate, after a later one was signed: %d bytes, %v; want it unsigned",
+			len(found.Status.Certificate), err)
 	}
 }
 
 // TestTheHubIsKnownByItsAdvertisedNames compares the certificate and the published URL with the flags.
 func TestTheHubIsKnownByItsAdvertisedNames(t *testing.T) {
 	dir := t.TempDir()
-	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--advertise-url", "https://hub.example:6443", "--san", "hub-a.example,192.0.2.7"}})
+	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{
+		"--advertise-url", "https://hub.example:6443", "--san",
+		"hub-a.example,192.0.2.7",
+	}})
 	address := kit.Must(url.Parse(hub.Config().Host)).In(t)
 	connection := kit.Must(tls.Dial("tcp", address.Host, &tls.Config{InsecureSkipVerify: true})).In(t)
 	defer connection.Close()

@@ -37,7 +37,8 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 		kit.Set("prod"),
 		kit.Binding("default", "prod"),
 		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: "eu-1", Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "prod"}, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
+			Name: "eu-1", Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "prod"},
+			Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
 		}},
 		kit.Placement("default", "web"),
 	)
@@ -83,7 +84,8 @@ func awaitRest(t *testing.T, hub *hubtest.Hub) {
 	})
 }
 
-// requireDecided requires that the manager has written all that this fleet needs. The API server logs an error for each write that a stop cuts.
+// requireDecided requires that the manager has written all that this fleet needs. The API server logs an error for each write that a stop
+// cuts.
 func requireDecided(ctx context.Context, admin *kit.Client) error {
 	web := &clusterv1beta1.Placement{}
 	if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {

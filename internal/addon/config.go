@@ -76,7 +76,9 @@ func object(kind string) *unstructured.Unstructured {
 }
 
 // readAll returns what is known of each configuration. Refresh is when the first of them has to be read again; 0 for never.
-func (c *configReader) readAll(ctx context.Context, objects []plan.Object, now time.Time) (out map[plan.Object]plan.Config, refresh time.Duration) {
+func (c *configReader) readAll(ctx context.Context, objects []plan.Object,
+	now time.Time,
+) (out map[plan.Object]plan.Config, refresh time.Duration) {
 	out = make(map[plan.Object]plan.Config, len(objects))
 	var live []plan.Object
 	for _, name := range objects {

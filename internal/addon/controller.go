@@ -2,8 +2,8 @@
 //
 // It decides nothing: package plan plans, and this package reads, writes and reports. It keeps in memory its own writes until the cache
 // shows them, the refusals of the API server, the removals of the last minute, and the hashes of configurations that it does not watch. All
-// of them may be lost: a restart on a settled hub writes nothing. The invariant: an object without an owner reference to its add-on is never
-// deleted.
+// of them may be lost: a restart on a settled hub writes nothing. The invariant: an object without an owner reference to its add-on is
+// never deleted.
 package addon
 
 import (
@@ -65,13 +65,16 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	for _, kind := range []string{"ClusterManagementAddOn", "ManagedClusterAddOn", deploymentConfigKind, templateKind} {
 		found := addonv1alpha1.GroupVersion.WithKind(kind)
 		if _, err := mgr.GetRESTMapper().RESTMapping(found.GroupKind(), found.Version); err != nil {
-			return fmt.Errorf("adding the addoninstall controller: the hub does not serve %s; apply config/crd, or leave addoninstall out of --controllers: %w", kind, err)
+			return fmt.Errorf("adding the addoninstall controller: the hub does not serve %s; apply config/crd, or leave "+
+				"addoninstall out of --controllers: %w", kind, err)
 		}
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, pool: make(apply.Pool, maxConcurrent), addOns: map[string]*addOnState{},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, pool: make(apply.Pool, maxConcurrent),
+		addOns: map[string]*addOnState{},
 		configs: &configReader{
-			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads), read: map[plan.Object]readConfig{},
+			cached: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), pool: make(apply.Pool, concurrentReads),
+			read: map[plan.Object]readConfig{},
 		},
 	}
 	r.recorder, r.metrics = mgr.GetEventRecorder("addoninstall-controller"), NewMetrics(options.Registry, r.observed)
@@ -146,8 +149,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return apply.Result(ctx, after, err)
 }
 
-// readFirst reads an add-on from the API server when the process meets it: the manager before this one may have stored a record that the cache
-// does not show yet. It lists, since the role of the controller has no verb get.
+// readFirst reads an add-on from the API server when the process meets it: the manager before this one may have stored a record that the
+// cache does not show yet. It lists, since the role of the controller has no verb get.
 func (r *reconciler) readFirst(ctx context.Context, s *addOnState, name string) error {
 	if s.read {
 		return nil
@@ -164,7 +167,9 @@ func (r *reconciler) readFirst(ctx context.Context, s *addOnState, name string) 
 }
 
 // pass plans an add-on, sends the writes and reports the status. After is when to plan again; 0 for a change only.
-func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn) (after time.Duration, err error) {
+func (r *reconciler) pass(ctx context.Context, s *addOnState,
+	addOn *addonv1alpha1.ClusterManagementAddOn,
+) (after time.Duration, err error) {
 	in, refresh, err := r.gather(ctx, s, addOn)
 	if err != nil {
 		return 0, err
@@ -198,10 +203,13 @@ func (r *reconciler) pass(ctx context.Context, s *addOnState, addOn *addonv1alph
 }
 
 // gather reads what a plan is made from. Refresh is when to read configurations again that are not watched; 0 without any.
-func (r *reconciler) gather(ctx context.Context, s *addOnState, addOn *addonv1alpha1.ClusterManagementAddOn) (in plan.Input, refresh time.Duration, err error) {
+func (r *reconciler) gather(ctx context.Context, s *addOnState,
+	addOn *addonv1alpha1.ClusterManagementAddOn,
+) (in plan.Input, refresh time.Duration, err error) {
 	now := r.options.Clock.Now()
 	in = plan.Input{
-		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Faults: s.faults.ByCluster(now),
+		AddOn: addOn, Now: now, Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{},
+		Faults:   s.faults.ByCluster(now),
 		Removals: s.recentRemovals(now), Started: s.started,
 	}
 	for _, reference := range addOn.Spec.InstallStrategy.Placements {

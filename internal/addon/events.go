@@ -12,7 +12,8 @@ import (
 func statusEvents(before, after *addonv1alpha1.ClusterManagementAddOnStatus) []telemetry.Event {
 	reasons := map[addonv1alpha1.PlacementRef]string{}
 	for i := range before.InstallProgressions {
-		if found := meta.FindStatusCondition(before.InstallProgressions[i].Conditions, addonv1alpha1.ManagedClusterAddOnConditionProgressing); found != nil {
+		if found := meta.FindStatusCondition(before.InstallProgressions[i].Conditions,
+			addonv1alpha1.ManagedClusterAddOnConditionProgressing); found != nil {
 			reasons[before.InstallProgressions[i].PlacementRef] = found.Reason
 		}
 	}
@@ -24,7 +25,8 @@ func statusEvents(before, after *addonv1alpha1.ClusterManagementAddOnStatus) []t
 			continue
 		}
 		add := func(kind, reason string) {
-			out = append(out, telemetry.NewEvent(kind, reason, telemetry.ActionRolledOut, "Placement %s/%s: %s", progression.Namespace, progression.Name, is.Message))
+			out = append(out, telemetry.NewEvent(kind, reason, telemetry.ActionRolledOut, "Placement %s/%s: %s", progression.Namespace,
+				progression.Name, is.Message))
 		}
 		switch is.Reason {
 		case addonv1alpha1.ProgressingReasonProgressing:

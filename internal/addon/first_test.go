@@ -31,7 +31,9 @@ func TestTheRecordIsReadFirst(t *testing.T) {
 	reads, fails := 0, true
 	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(addOn("20")).
 		WithIndex(&addonv1alpha1.ClusterManagementAddOn{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
-		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, of client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, of client.WithWatch, list client.ObjectList,
+			options ...client.ListOption,
+		) error {
 			if reads++; fails {
 				return errBoom
 			}

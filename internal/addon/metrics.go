@@ -28,13 +28,15 @@ func NewMetrics(registry prometheus.Registerer, read func() telemetry.RolloutSta
 func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 
 func newMetrics(set *telemetry.Set, read func() telemetry.RolloutState) *Metrics {
-	set.Scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.", func(emit telemetry.Emit) {
-		state := read()
-		for _, phase := range rollout.Phases() {
-			emit(float64(state.Rollouts[phase]), string(phase))
-		}
-	}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
-	set.Scraped("berth_addon_clusters", "Clusters that the placements of add-ons select, by how far the configuration has come there. A cluster counts once for each add-on.",
+	set.Scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.",
+		func(emit telemetry.Emit) {
+			state := read()
+			for _, phase := range rollout.Phases() {
+				emit(float64(state.Rollouts[phase]), string(phase))
+			}
+		}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
+	set.Scraped("berth_addon_clusters", "Clusters that the placements of add-ons select, by how far the configuration has come there. A "+
+		"cluster counts once for each add-on.",
 		func(emit telemetry.Emit) {
 			state := read()
 			for _, at := range rollout.States() {
@@ -42,7 +44,8 @@ func newMetrics(set *telemetry.Set, read func() telemetry.RolloutState) *Metrics
 			}
 		}, telemetry.Label{Name: "state", Values: telemetry.Texts(rollout.States())})
 	return &Metrics{writes: set.Counter("berth_addon_writes_total",
-		"Attempted writes of ManagedClusterAddOns, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the object) or failed.",
+		"Attempted writes of ManagedClusterAddOns, by verb and result: stored, conflict (another client wrote first), refused (the API server "+
+			"refuses the object) or failed.",
 		telemetry.Label{Name: "verb", Values: telemetry.Texts(plan.Verbs())}, telemetry.Label{Name: "result", Values: telemetry.WriteResults()})}
 }
 

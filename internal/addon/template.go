@@ -69,9 +69,11 @@ type renderedTemplate struct {
 
 // addTemplates adds the reconciler of works. On a hub without ManifestWorks it adds nothing.
 func addTemplates(mgr manager.Manager, options Options) error {
-	if _, err := mgr.GetRESTMapper().RESTMapping(workv1.GroupVersion.WithKind("ManifestWork").GroupKind(), workv1.GroupVersion.Version); err != nil {
+	if _, err := mgr.GetRESTMapper().RESTMapping(workv1.GroupVersion.WithKind("ManifestWork").GroupKind(), workv1.GroupVersion.Version); err !=
+		nil {
 		if meta.IsNoMatchError(err) {
-			mgr.GetLogger().Info("the hub does not serve ManifestWorks, so AddOnTemplates are not delivered; apply config/crd and start the manager again")
+			mgr.GetLogger().Info("the hub does not serve ManifestWorks, so AddOnTemplates are not delivered; apply config/crd " +
+				"and start the manager again")
 			return nil
 		}
 		return fmt.Errorf("finding the kind ManifestWork: %w", err)
@@ -80,17 +82,23 @@ func addTemplates(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err //nolint:wrapcheck // a defect, which it names
 	}
-	r := &templateReconciler{client: mgr.GetClient(), cached: mgr.GetCache(), options: options, validator: validator, rendered: map[client.ObjectKey]renderedTemplate{}}
+	r := &templateReconciler{
+		client: mgr.GetClient(), cached: mgr.GetCache(), options: options, validator: validator,
+		rendered: map[client.ObjectKey]renderedTemplate{},
+	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(templateName).
 		For(&addonv1alpha1.ManagedClusterAddOn{}).
 		Watches(&workv1.ManifestWork{}, handler.EnqueueRequestsFromMapFunc(addOnOfWork), builder.WithPredicates(changesReport())).
-		Watches(&addonv1alpha1.ClusterManagementAddOn{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, of client.Object) []reconcile.Request {
-			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.MatchingFields{nameIndex: of.GetName()})
-		}), builder.WithPredicates(changesPlan())).
-		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, cluster client.Object) []reconcile.Request {
-			return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.InNamespace(cluster.GetName()))
-		}), builder.WithPredicates(changesHealth())).
+		Watches(&addonv1alpha1.ClusterManagementAddOn{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, of client.Object) []reconcile.Request {
+				return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true },
+					client.MatchingFields{nameIndex: of.GetName()})
+			}), builder.WithPredicates(changesPlan())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, cluster client.Object) []reconcile.Request {
+				return r.installedWhere(ctx, func(*addonv1alpha1.ManagedClusterAddOn) bool { return true }, client.InNamespace(cluster.GetName()))
+			}), builder.WithPredicates(changesHealth())).
 		Watches(object(templateKind), r.readerHandler(templates)).
 		Watches(object(deploymentConfigKind), r.readerHandler(deploymentConfigs)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: templateWorkers}).
@@ -121,7 +129,8 @@ func changesReport() predicate.Predicate {
 func changesHealth() predicate.Predicate {
 	lost := func(object client.Object) bool {
 		cluster, ok := object.(*clusterv1.ManagedCluster)
-		return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+		return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable,
+			metav1.ConditionUnknown)
 	}
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool { return lost(e.ObjectOld) != lost(e.ObjectNew) },
@@ -145,7 +154,9 @@ func (r *templateReconciler) readerHandler(resource string) handler.EventHandler
 }
 
 // installedWhere returns the add-ons of clusters for which a function returns true.
-func (r *templateReconciler) installedWhere(ctx context.Context, passes func(*addonv1alpha1.ManagedClusterAddOn) bool, options ...client.ListOption) []reconcile.Request {
+func (r *templateReconciler) installedWhere(ctx context.Context, passes func(*addonv1alpha1.ManagedClusterAddOn) bool,
+	options ...client.ListOption,
+) []reconcile.Request {
 	list := &addonv1alpha1.ManagedClusterAddOnList{}
 	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil // the cache ends with the manager
@@ -185,14 +196,17 @@ func (r *templateReconciler) pass(ctx context.Context, addOn *addonv1alpha1.Mana
 		return 0, err
 	}
 	of, cluster := &addonv1alpha1.ClusterManagementAddOn{}, &clusterv1.ManagedCluster{}
-	err = errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of), r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
+	err = errors.Join(r.client.Get(ctx, client.ObjectKey{Name: addOn.Name}, of),
+		r.client.Get(ctx, client.ObjectKey{Name: addOn.Namespace}, cluster))
 	if err != nil {
 		return 0, client.IgnoreNotFound(err) // without either, nothing is delivered
 	}
-	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil && found.Status == metav1.ConditionUnknown {
+	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil &&
+		found.Status == metav1.ConditionUnknown {
 		on.Lost = found
 	}
-	if !of.DeletionTimestamp.IsZero() || of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf || !cluster.DeletionTimestamp.IsZero() {
+	if !of.DeletionTimestamp.IsZero() || of.Annotations[addonv1alpha1.LifecycleAnnotation] == addonv1alpha1.LifecycleSelf ||
+		!cluster.DeletionTimestamp.IsZero() {
 		return 0, nil
 	}
 	desired, err := addonplan.DesiredTemplate(addOn)
@@ -238,7 +252,9 @@ func isOfFormer(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAd
 
 // deliver writes the work of a template. A template or a configuration whose content has changed since waits for the rollout, and the work
 // stays as it is.
-func (r *templateReconciler) deliver(ctx context.Context, on addonplan.OnCluster, desired *addonv1alpha1.ConfigSpecHash) (again time.Duration, err error) {
+func (r *templateReconciler) deliver(ctx context.Context, on addonplan.OnCluster,
+	desired *addonv1alpha1.ConfigSpecHash,
+) (again time.Duration, err error) {
 	addOn, work := on.AddOn, on.Work
 	last := r.last(addOn)
 	if last.fault == "" && (work == nil || !plan.IsCurrent(work, last.hash)) {
@@ -328,7 +344,9 @@ func (r *templateReconciler) validate(spec *workv1.ManifestWorkSpec) error {
 }
 
 // read reads a configuration. Ok is false if it does not exist or has another content.
-func (r *templateReconciler) read(ctx context.Context, kind string, desired *addonv1alpha1.ConfigSpecHash, into client.Object) (ok bool, err error) {
+func (r *templateReconciler) read(ctx context.Context, kind string, desired *addonv1alpha1.ConfigSpecHash,
+	into client.Object,
+) (ok bool, err error) {
 	found := object(kind)
 	err = r.cached.Get(ctx, client.ObjectKey{Namespace: desired.Namespace, Name: desired.Name}, found)
 	if client.IgnoreNotFound(err) != nil {
@@ -344,7 +362,9 @@ func (r *templateReconciler) read(ctx context.Context, kind string, desired *add
 }
 
 // write stores the spec of a work.
-func (r *templateReconciler) write(ctx context.Context, on addonplan.OnCluster, spec *workv1.ManifestWorkSpec, hash string) (again time.Duration, err error) {
+func (r *templateReconciler) write(ctx context.Context, on addonplan.OnCluster, spec *workv1.ManifestWorkSpec,
+	hash string,
+) (again time.Duration, err error) {
 	addOn, work := on.AddOn, on.Work
 	if work == nil {
 		err = r.client.Create(ctx, addonplan.NewWork(addOn, spec, hash))
@@ -372,7 +392,9 @@ func (r *templateReconciler) fail(ctx context.Context, on addonplan.OnCluster, m
 }
 
 // report stores the status of an add-on where it changed.
-func (r *templateReconciler) report(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus) error {
+func (r *templateReconciler) report(ctx context.Context, addOn *addonv1alpha1.ManagedClusterAddOn,
+	status *addonv1alpha1.ManagedClusterAddOnStatus,
+) error {
 	if equality.Semantic.DeepEqual(addOn.Status, *status) {
 		return nil
 	}

@@ -45,12 +45,14 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 		Named(Name).
 		For(&addonv1alpha1.ClusterManagementAddOn{}, builder.WithPredicates(changesPlan())).
 		Watches(&addonv1alpha1.ManagedClusterAddOn{}, r.installedHandler()).
-		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return r.addOnsOf(ctx, object.GetNamespace(), object.GetName())
-		})).
-		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return r.addOnsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
-		})).
+		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, object client.Object) []reconcile.Request {
+				return r.addOnsOf(ctx, object.GetNamespace(), object.GetName())
+			})).
+		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, object client.Object) []reconcile.Request {
+				return r.addOnsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
+			})).
 		Watches(&clusterv1.ManagedCluster{}, r.allHandler(), builder.WithPredicates(changesCluster())).
 		Watches(&clusterv1.ManagedCluster{}, r.memberHandler()).
 		Watches(object(deploymentConfigKind), r.configHandler(deploymentConfigs)).
@@ -99,11 +101,14 @@ func placementsOf(object client.Object) []string {
 
 // addOnsOf returns the add-ons that name a placement.
 func (r *reconciler) addOnsOf(ctx context.Context, namespace, placement string) []reconcile.Request {
-	return r.requests(ctx, func(*addonv1alpha1.ClusterManagementAddOn) bool { return true }, client.MatchingFields{placementIndex: namespace + "/" + placement})
+	return r.requests(ctx, func(*addonv1alpha1.ClusterManagementAddOn) bool { return true },
+		client.MatchingFields{placementIndex: namespace + "/" + placement})
 }
 
 // requests returns a request for each add-on that matches.
-func (r *reconciler) requests(ctx context.Context, matches func(*addonv1alpha1.ClusterManagementAddOn) bool, options ...client.ListOption) []reconcile.Request {
+func (r *reconciler) requests(ctx context.Context, matches func(*addonv1alpha1.ClusterManagementAddOn) bool,
+	options ...client.ListOption,
+) []reconcile.Request {
 	list := &addonv1alpha1.ClusterManagementAddOnList{}
 	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil // the cache is not read before it is ready

@@ -37,7 +37,8 @@ const (
 	steadyPhase = 10 * time.Minute
 )
 
-var errNoBootstrap = errors.New("there is no bootstrap credential; create one with `kubectl berth token create` and give it with --bootstrap-kubeconfig")
+var errNoBootstrap = errors.New("there is no bootstrap credential; create one with `kubectl berth token create` and give it " +
+	"with --bootstrap-kubeconfig")
 
 // process is one running agent.
 type process struct {
@@ -245,7 +246,9 @@ func (p *process) bootstrap(ctx context.Context, stored credential.Credential, k
 }
 
 // obtain returns a credential with another certificate or token of the hub.
-func (p *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential, report func(error)) (out credential.Credential, err error) {
+func (p *process) obtain(ctx context.Context, hub *client.Client, next credential.Credential,
+	report func(error),
+) (out credential.Credential, err error) {
 	if p.options.Driver == registration.DriverToken {
 		requester := &token.Requester{
 			Hub: hub, Clock: p.clock, Random: p.random, Names: next.Names, UID: p.uid, Report: report, Log: p.log,

@@ -30,8 +30,8 @@ var (
 	errOtherHub = errors.New("the hub that this hub hands the agent over to is another hub")
 )
 
-// followHandOver moves the agent to another hub once its hub hands it over. It returns when the credential of the other hub is stored, or when the
-// context ends. The hub that hands over was verified by its CA.
+// followHandOver moves the agent to another hub once its hub hands it over. It returns when the credential of the other hub is stored, or
+// when the context ends. The hub that hands over was verified by its CA.
 func (s *session) followHandOver(ctx context.Context) {
 	report := s.process.health.reporter("hand-over")
 	defer report(nil)
@@ -54,14 +54,15 @@ func (s *session) followHandOver(ctx context.Context) {
 		failures++
 		report(err)
 		s.process.log.Warn("the agent has not moved to the hub that it is handed over to", "error", err)
-		if backoff.Sleep(ctx, s.process.clock, minHandOverRetry+backoff.FullJitter(failures, minHandOverRetry, maxHandOverRetry, s.process.random())) != nil {
+		if backoff.Sleep(ctx, s.process.clock, minHandOverRetry+backoff.FullJitter(failures, minHandOverRetry, maxHandOverRetry,
+			s.process.random())) != nil {
 			return
 		}
 	}
 }
 
-// move gets a credential of the other hub, and stores it once the lease was renewed there. Until then the agent stays with its hub. A credential
-// from an earlier attempt is used again, because the token is good for one.
+// move gets a credential of the other hub, and stores it once the lease was renewed there. Until then the agent stays with its hub. A
+// credential from an earlier attempt is used again, because the token is good for one.
 func (s *session) move(ctx context.Context, known *clusterv1.ManagedCluster, hash string) error {
 	ctx, cancel := context.WithTimeout(ctx, handOverLimit)
 	defer cancel()
@@ -86,7 +87,9 @@ func (s *session) move(ctx context.Context, known *clusterv1.ManagedCluster, has
 }
 
 // obtainElsewhere gets a credential of the hub that the hand-over names, after it has verified that this is the same hub in another place.
-func (s *session) obtainElsewhere(ctx context.Context, known *clusterv1.ManagedCluster, hash string) (next credential.Credential, err error) {
+func (s *session) obtainElsewhere(ctx context.Context, known *clusterv1.ManagedCluster,
+	hash string,
+) (next credential.Credential, err error) {
 	secret := &corev1.Secret{}
 	if err := s.hub.Get(ctx, client.Secret(s.credential.Cluster, registration.HandOverName), secret); err != nil {
 		return next, err //nolint:wrapcheck // the client names the Secret

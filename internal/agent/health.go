@@ -88,7 +88,10 @@ func serveHealth(ctx context.Context, address string, page *healthPage, metrics 
 	pages.HandleFunc("GET /livez", alive)
 	pages.HandleFunc("GET /readyz", page.ready)
 	pages.Handle("GET /metrics", metrics)
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, MaxHeaderBytes: maxHeaderBytes}
+	server := &http.Server{
+		Handler: pages, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("serving health probes", "error", err)

@@ -74,7 +74,10 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{EvictionGrace: work.DefaultEvictionGrace, DeletionWait: plan.RemovalWait, Driver: registration.DriverCSR, UsageInterval: usage.DefaultInterval, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info"}
+	return Options{
+		EvictionGrace: work.DefaultEvictionGrace, DeletionWait: plan.RemovalWait, Driver: registration.DriverCSR,
+		UsageInterval: usage.DefaultInterval, HealthAddress: "127.0.0.1:8000", LogFormat: "json", LogLevel: "info",
+	}
 }
 
 // AddFlags binds the options to flags.
@@ -82,26 +85,35 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
 		"path of a kubeconfig of the hub with a bootstrap credential, for the first certificate; empty: a certificate is stored")
 	flags.StringVar(&o.HubKubeconfigDir, "hub-kubeconfig-dir", o.HubKubeconfigDir,
-		"folder that stores the hub kubeconfig, the key pair and the names; empty: the Secret "+credential.SecretName+" in the namespace of the agent")
+		"folder that stores the hub kubeconfig, the key pair and the names; empty: the Secret "+credential.SecretName+
+			" in the namespace of the agent")
 	flags.StringVar(&o.MemberKubeconfig, "member-kubeconfig", o.MemberKubeconfig, "path of a kubeconfig of the member; empty: in-cluster")
-	flags.StringVar(&o.Names.Cluster, "cluster-name", o.Names.Cluster, "name of the cluster on the hub; empty: the stored name, else a random one")
+	flags.StringVar(&o.Names.Cluster, "cluster-name", o.Names.Cluster,
+		"name of the cluster on the hub; empty: the stored name, else a random one")
 	flags.StringVar(&o.Names.Agent, "agent-name", o.Names.Agent, "name of the agent; empty: the stored name, else a random one")
-	flags.StringVar(&o.Driver, "driver", o.Driver, "how the agent authenticates: csr by a client certificate, token by a token of its service account on the hub")
-	flags.StringVar(&o.ExternalURL, "external-url", o.ExternalURL, "https URL at which users of the hub reach the API server of the member; empty: nowhere")
-	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds, "lifetime of the client certificate to request; 0: the hub decides")
+	flags.StringVar(&o.Driver, "driver", o.Driver, "how the agent authenticates: csr by a client certificate, token by a token of its "+
+		"service account on the hub")
+	flags.StringVar(&o.ExternalURL, "external-url", o.ExternalURL,
+		"https URL at which users of the hub reach the API server of the member; empty: nowhere")
+	flags.Int32Var(&o.ExpirationSeconds, "client-cert-expiration-seconds", o.ExpirationSeconds,
+		"lifetime of the client certificate to request; 0: the hub decides")
 	flags.DurationVar(&o.EvictionGrace, "appliedmanifestwork-eviction-grace-period", o.EvictionGrace,
 		"how long the objects of a work stay after the hub has lost the work; many losses at once are never evicted")
 	flags.DurationVar(&o.DeletionWait, "deletion-wait", o.DeletionWait,
-		"how long the deletion of a work waits for objects that do not go, such as custom resources, before it deletes what they need, such as their operator")
+		"how long the deletion of a work waits for objects that do not go, such as custom resources, before it deletes what they "+
+			"need, such as their operator")
 	flags.Float32Var(&o.QPS, "qps", o.QPS,
-		"requests for works to the API server of the member in a second; 0: no limit, because API servers share their capacity by priority and fairness")
+		"requests for works to the API server of the member in a second; 0: no limit, because API servers share their "+
+			"capacity by priority and fairness")
 	flags.BoolVar(&o.ReportUsage, "report-usage", o.ReportUsage,
-		"report how much CPU, memory, GPUs and pods of the member are free, as the AddOnPlacementScore "+usage.Object+" of the cluster, by which placements rank")
+		"report how much CPU, memory, GPUs and pods of the member are free, as the AddOnPlacementScore "+usage.Object+
+			" of the cluster, by which placements rank")
 	flags.DurationVar(&o.UsageInterval, "usage-interval", o.UsageInterval,
 		"time between two measurements with --report-usage, from 5s to 1h; the scores are valid for three of them")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection,
 		"work only while holding the Lease "+election.Name+" in the namespace of the pod, so that one agent of the member works at a time")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz, /readyz and /metrics; 0: off")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
+		"host:port that serves /healthz, /readyz and /metrics; 0: off")
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -115,14 +127,16 @@ func (o *Options) validate() error {
 		}
 	}
 	address, err := url.Parse(o.ExternalURL)
-	check(o.ExternalURL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--external-url %q: must be an https URL", o.ExternalURL)
+	check(o.ExternalURL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--external-url %q: must be an https URL",
+		o.ExternalURL)
 	seconds := o.ExpirationSeconds
 	check(seconds == 0 || seconds >= minExpiration && seconds <= maxExpiration,
 		"--client-cert-expiration-seconds %d: must be %d to %d, or 0", seconds, minExpiration, maxExpiration)
 	check(o.DeletionWait > 0, "--deletion-wait %s: must be above 0", o.DeletionWait)
 	check(o.EvictionGrace > 0, "--appliedmanifestwork-eviction-grace-period %s: must be above 0", o.EvictionGrace)
 	check(o.QPS >= 0, "--qps %g: must be 0 or more", o.QPS)
-	check(o.UsageInterval >= usage.MinInterval && o.UsageInterval <= usage.MaxInterval, "--usage-interval %s: must be %s to %s", o.UsageInterval, usage.MinInterval, usage.MaxInterval)
+	check(o.UsageInterval >= usage.MinInterval && o.UsageInterval <= usage.MaxInterval, "--usage-interval %s: must be %s to %s",
+		o.UsageInterval, usage.MinInterval, usage.MaxInterval)
 	check(slices.Contains([]string{registration.DriverCSR, registration.DriverToken}, o.Driver), "--driver %q: must be csr or token", o.Driver)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err = parseLevel(o.LogLevel)

@@ -39,9 +39,10 @@ var (
 	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
 	errOther       = errors.New("the hub has recorded another member; this member is not reported")
 	errNotReadable = errors.New("the hub does not let the agent read its ManagedCluster: it is not accepted yet, or was deleted")
-	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it has a bootstrap credential")
-	errRefused     = errors.New("the hub refuses the credential; the agent joins again after 5 minutes if it has a bootstrap credential")
-	errNotRead     = errors.New("the ManagedCluster is not read yet")
+	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it " +
+		"has a bootstrap credential")
+	errRefused = errors.New("the hub refuses the credential; the agent joins again after 5 minutes if it has a bootstrap credential")
+	errNotRead = errors.New("the ManagedCluster is not read yet")
 )
 
 // session is the time with one certificate and one CA bundle.
@@ -136,7 +137,8 @@ func (s *session) works(uid string) (*work.Controller, error) {
 		return nil, err
 	}
 	return &work.Controller{
-		Hub: hub, Records: s.process.records, Member: s.process.objects, Cluster: s.credential.Cluster, HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
+		Hub: hub, Records: s.process.records, Member: s.process.objects, Cluster: s.credential.Cluster,
+		HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
 		DeletionWait: s.process.options.DeletionWait,
 		Clock:        s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
 		Held: func(message string) {
@@ -161,11 +163,13 @@ func (s *session) follower() *trust.Follower {
 // reportAddOns reports the health of the add-ons of the cluster. A report that fails does not make the agent unready.
 func (s *session) reportAddOns(ctx context.Context) {
 	watcher := &addonregistration.Watcher{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster, Log: s.process.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
+		Log: s.process.log,
 	}
 	reporter := &addonregistration.Reporter{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.process.toMember, Clock: s.process.clock, Random: s.process.random,
-		Name: s.credential.Cluster, Report: s.noting("add-ons"), Log: s.process.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, AddOns: watcher, Member: s.process.toMember, Clock: s.process.clock,
+		Random: s.process.random,
+		Name:   s.credential.Cluster, Report: s.noting("add-ons"), Log: s.process.log,
 	}
 	var running sync.WaitGroup
 	running.Go(func() { watcher.Run(ctx) })
@@ -188,8 +192,9 @@ func (s *session) noting(part string) func(error) {
 // lease and delivers.
 func (s *session) usageReporter() *usage.Reporter {
 	return &usage.Reporter{
-		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.process.member, Source: s.process.toMember, Clock: s.process.clock, Random: s.process.random,
-		Name: s.credential.Cluster, Interval: s.process.options.UsageInterval, Log: s.process.log,
+		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Member: s.process.member, Source: s.process.toMember, Clock: s.process.clock,
+		Random: s.process.random,
+		Name:   s.credential.Cluster, Interval: s.process.options.UsageInterval, Log: s.process.log,
 		Report:   s.noting("usage"),
 		Measured: s.process.metrics.ReportedUsage,
 	}
@@ -335,7 +340,8 @@ func registrationFault(state cluster.State) error {
 		return nil
 	case state.Access == cluster.Present && state.OtherMember() != "":
 		return fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
-			"empty its hub kubeconfig, join again and run `kubectl berth accept --replace` on the hub; otherwise give this agent another --cluster-name and an empty hub kubeconfig",
+			"empty its hub kubeconfig, join again and run `kubectl berth accept --replace` on the hub; otherwise give this agent another "+
+			"--cluster-name and an empty hub kubeconfig",
 			errOther, state.Cluster.Name, state.OtherMember(), state.UID)
 	case state.Access == cluster.Present:
 		return fmt.Errorf("%w %s", errNotAccepted, state.Cluster.Name)

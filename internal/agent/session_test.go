@@ -25,14 +25,26 @@ func TestRegistrationFaultSaysWhyAClusterIsNotReported(t *testing.T) {
 		want  error
 		text  string
 	}{
-		"accepted":                       {cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", true)}, nil, ""},
-		"not accepted":                   {cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", false)}, errNotAccepted, "kubectl berth accept"},
-		"the hub has another member":     {cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", true)}, errOther, `UID "u1", and this one has the UID "u2"`},
-		"another member that is refused": {cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", false)}, errOther, "accept --replace"},
-		"deleted":                        {cluster.State{Access: cluster.Absent}, errDeleted, ""},
-		"not readable":                   {cluster.State{Access: cluster.Forbidden}, errNotReadable, ""},
-		"the certificate is refused":     {cluster.State{Access: cluster.Unauthorized}, errRefused, ""},
-		"nothing is read":                {cluster.State{}, errNotRead, ""},
+		"accepted": {cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", true)}, nil, ""},
+		"not accepted": {
+			cluster.State{Access: cluster.Present, UID: "u1", Cluster: recorded("u1", false)},
+			errNotAccepted,
+			"kubectl berth accept",
+		},
+		"the hub has another member": {
+			cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", true)},
+			errOther,
+			`UID "u1", and this one has the UID "u2"`,
+		},
+		"another member that is refused": {
+			cluster.State{Access: cluster.Present, UID: "u2", Cluster: recorded("u1", false)},
+			errOther,
+			"accept --replace",
+		},
+		"deleted":                    {cluster.State{Access: cluster.Absent}, errDeleted, ""},
+		"not readable":               {cluster.State{Access: cluster.Forbidden}, errNotReadable, ""},
+		"the certificate is refused": {cluster.State{Access: cluster.Unauthorized}, errRefused, ""},
+		"nothing is read":            {cluster.State{}, errNotRead, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			err := registrationFault(test.state)
@@ -50,7 +62,8 @@ func TestEachLookReadsTheBootstrapKubeconfigAgain(t *testing.T) {
 		t.Error("the agent joins without a bootstrap kubeconfig")
 	}
 	for _, token := range []string{"first", "second"} {
-		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"hub","user":"u"}}],
+		text := fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"hub","user":"u"}}],
 			"clusters":[{"name":"hub","cluster":{"server":"https://hub.example"}}],"users":[{"name":"u","user":{"token":%q}}]}`, token)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,8 @@ const RootVariable = "BERTH_CHECKOUT"
 // area that is part of another has its own digest, which the other includes.
 func Areas() []string {
 	return []string{
-		"README.md", "charts", "config", "config/crd", "config/probe", "docs", "docs/how-to", "docs/operations", "examples", "examples/demo", "examples/how-to",
+		"README.md", "charts", "config", "config/crd", "config/probe", "docs", "docs/how-to", "docs/operations", "examples", "examples/demo",
+		"examples/how-to",
 		"go.mod", "hack/crdtest/testdata", "hub/go.mod", "hub/integration/upgrade/testdata", "kustomize",
 	}
 }
@@ -120,7 +121,8 @@ func lookUp(variable string) (string, error) {
 	lookedUp.Store(variable, nil)
 	value := os.Getenv(variable)
 	if value == "" {
-		return "", fmt.Errorf("%s is not set: run tests by `make test PKGS=FOLDER`, or run `eval \"$(make -s test-env)\"` before `go test`", variable)
+		return "", fmt.Errorf("%s is not set: run tests by `make test PKGS=FOLDER`, or run `eval \"$(make -s test-env)\"` before `go test`",
+			variable)
 	}
 	return value, nil
 }

@@ -42,7 +42,8 @@ func TestVersionAsData(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := out.ClientVersion
-		if got.Code != command.ExitOK || found.GitVersion == "" || found.GitVersion == "unknown" || found.GoVersion == "" || found.Platform == "" {
+		if got.Code != command.ExitOK || found.GitVersion == "" || found.GitVersion == "unknown" || found.GoVersion == "" ||
+			found.Platform == "" {
 			t.Errorf("%s: got %+v", form, got)
 		}
 	}

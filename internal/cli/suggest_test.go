@@ -32,7 +32,10 @@ func TestMisspeltWordsGetASuggestion(t *testing.T) {
 			[]string{"get", "cluser/eu-1"},
 			`unknown kind "cluser": use placements, clusters, sets or groups; did you mean cluster?`,
 		},
-		"a kind to explain": {[]string{"explain", "placment", "web"}, `unknown kind "placment": use explain placement NAME, explain manifestworkreplicaset NAME or explain manifestwork NAME; did you mean placement?`},
+		"a kind to explain": {
+			[]string{"explain", "placment", "web"},
+			`unknown kind "placment": use explain placement NAME, explain manifestworkreplicaset NAME or explain manifestwork NAME; did you mean placement?`,
+		},
 		"a kind with a tree": {
 			[]string{"tree", "clutser", "eu-1"},
 			`unknown kind "clutser": only a cluster, a placement and a manifestworkreplicaset have a tree; did you mean cluster?`,

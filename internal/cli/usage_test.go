@@ -80,9 +80,13 @@ func TestCompletionOffline(t *testing.T) {
 		args []string
 		want string
 	}{
-		"kinds":                      {[]string{"get", ""}, "placements\nclusters\nsets\ngroups\n:4\n"},
-		"a kind that begins with c":  {[]string{"get", "c"}, "clusters\n:4\n"},
-		"outputs":                    {[]string{"get", "pl", "-o", ""}, "table\nwide\njson\nyaml\nname\njsonpath=\njsonpath-as-json=\njsonpath-file=\ngo-template=\ngo-template-file=\ncustom-columns=\ncustom-columns-file=\n:4\n"},
+		"kinds":                     {[]string{"get", ""}, "placements\nclusters\nsets\ngroups\n:4\n"},
+		"a kind that begins with c": {[]string{"get", "c"}, "clusters\n:4\n"},
+		"outputs": {
+			[]string{"get", "pl", "-o", ""},
+			"table\nwide\njson\nyaml\nname\njsonpath=\njsonpath-as-json=\njsonpath-file=\n" +
+				"go-template=\ngo-template-file=\ncustom-columns=\ncustom-columns-file=\n:4\n",
+		},
 		"contexts":                   {[]string{"get", "pl", "--context", "n"}, "nowhere\n:4\n"},
 		"the kind that has a tree":   {[]string{"tree", ""}, "cluster\nplacement\nmanifestworkreplicaset\n:4\n"},
 		"names of a hub that is off": {[]string{"get", "pl", ""}, ":4\n"},

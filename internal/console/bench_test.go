@@ -36,11 +36,17 @@ func largeFleet(b testing.TB) *file.Bundle {
 func BenchmarkRequests(b *testing.B) {
 	read := web.NewFiles(largeFleet(b), now)
 	session := console.Session{Reader: read, Previewer: read}
-	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	server, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, path := range []string{"/", "/data/grid", "/data/column?key=set", "/data/column?key=label:region", "/?view=table", "/placements/shop/web", "/clusters/cluster-00042"} {
+	for _, path := range []string{
+		"/", "/data/grid", "/data/column?key=set", "/data/column?key=label:region", "/?view=table",
+		"/placements/shop/web", "/clusters/cluster-00042",
+	} {
 		b.Run(path, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

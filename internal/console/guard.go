@@ -71,7 +71,8 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == loginPath:
 		l.login(w, r)
 	case !l.authenticated(r):
-		refuse(w, http.StatusUnauthorized, "The session of this browser has ended, or it has none. Run kubectl berth console again, and open the URL that it prints.")
+		refuse(w, http.StatusUnauthorized, "The session of this browser has ended, or it has none. Run kubectl berth console again, and "+
+			"open the URL that it prints.")
 	case !sameOrigin(r, l.host):
 		refuse(w, http.StatusForbidden, "The request comes from another site. Open the page again, and repeat what you did.")
 	default:
@@ -94,7 +95,8 @@ func (l *Loopback) login(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Method != http.MethodGet || l.secret == "" || subtle.ConstantTimeCompare([]byte(given), []byte(l.secret)) != 1 {
-		refuse(w, http.StatusUnauthorized, "This URL was used before, or is not complete. Run kubectl berth console again, and open the URL that it prints.")
+		refuse(w, http.StatusUnauthorized, "This URL was used before, or is not complete. Run kubectl berth console again, and "+
+			"open the URL that it prints.")
 		return
 	}
 	l.secret, l.cookie, l.expiry = "", newSecret(), l.clock.Now().Add(sessionTime)

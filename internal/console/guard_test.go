@@ -64,7 +64,8 @@ func (g *guarded) login(t *testing.T) {
 	t.Helper()
 	response := g.get(strings.TrimPrefix(g.URL(), "http://"+host))
 	if response.status != http.StatusSeeOther || response.header.Get("Location") != "/" || len(response.cookies) != 1 {
-		t.Fatalf("opening the URL: status %d to %q with %d cookies, want a redirect to / with one", response.status, response.header.Get("Location"), len(response.cookies))
+		t.Fatalf("opening the URL: status %d to %q with %d cookies, want a redirect to / with one", response.status,
+			response.header.Get("Location"), len(response.cookies))
 	}
 	g.cookie = response.cookies[0]
 }
@@ -124,24 +125,35 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		change []func(*http.Request)
 		want   int
 	}{
-		"a read of the browser itself":              {"GET", nil, 200},
-		"a read of an own page":                     {"GET", []func(*http.Request){own, header("Sec-Fetch-Site", "same-origin")}, 200},
-		"a write of an own page":                    {"POST", []func(*http.Request){own}, 200},
-		"a name that an attacker's DNS resolves":    {"GET", []func(*http.Request){func(r *http.Request) { r.Host = "attacker.example:7070" }}, 421},
-		"localhost, which is another origin":        {"GET", []func(*http.Request){func(r *http.Request) { r.Host = "localhost:7070" }}, 421},
-		"another port":                              {"GET", []func(*http.Request){func(r *http.Request) { r.Host = "127.0.0.1:7071" }}, 421},
-		"a write without an origin":                 {"POST", nil, 403},
-		"a write of another site":                   {"POST", []func(*http.Request){header("Origin", "http://attacker.example")}, 403},
-		"a write of a page at another port":         {"POST", []func(*http.Request){header("Origin", "http://127.0.0.1:8080")}, 403},
-		"a write of a sandboxed page":               {"POST", []func(*http.Request){header("Origin", "null")}, 403},
-		"a write of a page that hides its origin":   {"POST", []func(*http.Request){own, header("Sec-Fetch-Site", "cross-site")}, 403},
-		"a read of another site":                    {"GET", []func(*http.Request){header("Sec-Fetch-Site", "cross-site")}, 403},
-		"a read of a page at another port":          {"GET", []func(*http.Request){header("Sec-Fetch-Site", "same-site")}, 403},
-		"a deletion without an origin":              {"DELETE", nil, 403},
-		"a wrong cookie":                            {"GET", []func(*http.Request){header("Cookie", g.cookie.Name+"="+strings.Repeat("A", 43))}, 401},
-		"the cookie of another console's port":      {"GET", []func(*http.Request){header("Cookie", "berth-console-9="+g.cookie.Value)}, 401},
-		"an empty cookie":                           {"GET", []func(*http.Request){header("Cookie", g.cookie.Name+"=")}, 401},
-		"the cookie's value as a bearer token only": {"GET", []func(*http.Request){header("Cookie", "x=y"), header("Authorization", "Bearer "+g.cookie.Value)}, 401},
+		"a read of the browser itself": {"GET", nil, 200},
+		"a read of an own page":        {"GET", []func(*http.Request){own, header("Sec-Fetch-Site", "same-origin")}, 200},
+		"a write of an own page":       {"POST", []func(*http.Request){own}, 200},
+		"a name that an attacker's DNS resolves": {
+			"GET",
+			[]func(*http.Request){func(r *http.Request) { r.Host = "attacker.example:7070" }},
+			421,
+		},
+		"localhost, which is another origin":      {"GET", []func(*http.Request){func(r *http.Request) { r.Host = "localhost:7070" }}, 421},
+		"another port":                            {"GET", []func(*http.Request){func(r *http.Request) { r.Host = "127.0.0.1:7071" }}, 421},
+		"a write without an origin":               {"POST", nil, 403},
+		"a write of another site":                 {"POST", []func(*http.Request){header("Origin", "http://attacker.example")}, 403},
+		"a write of a page at another port":       {"POST", []func(*http.Request){header("Origin", "http://127.0.0.1:8080")}, 403},
+		"a write of a sandboxed page":             {"POST", []func(*http.Request){header("Origin", "null")}, 403},
+		"a write of a page that hides its origin": {"POST", []func(*http.Request){own, header("Sec-Fetch-Site", "cross-site")}, 403},
+		"a read of another site":                  {"GET", []func(*http.Request){header("Sec-Fetch-Site", "cross-site")}, 403},
+		"a read of a page at another port":        {"GET", []func(*http.Request){header("Sec-Fetch-Site", "same-site")}, 403},
+		"a deletion without an origin":            {"DELETE", nil, 403},
+		"a wrong cookie": {
+			"GET",
+			[]func(*http.Request){header("Cookie", g.cookie.Name+"="+strings.Repeat("A", 43))},
+			401,
+		},
+		"the cookie of another console's port": {"GET", []func(*http.Request){header("Cookie", "berth-console-9="+g.cookie.Value)}, 401},
+		"an empty cookie":                      {"GET", []func(*http.Request){header("Cookie", g.cookie.Name+"=")}, 401},
+		"the cookie's value as a bearer token only": {"GET", []func(*http.Request){
+			header("Cookie", "x=y"),
+			header("Authorization", "Bearer "+g.cookie.Value),
+		}, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := g.request(tc.method, "/", tc.change...).status; got != tc.want {
@@ -170,7 +182,10 @@ func TestEveryResponseIsRestricted(t *testing.T) {
 		"refused": g.get("/"), "not the host": g.get("/", func(r *http.Request) { r.Host = "other" }), "login": g.get("/login"),
 	} {
 		policy := response.header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+		for _, want := range []string{
+			"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+			"form-action 'self'",
+		} {
 			if !strings.Contains(policy, want) {
 				t.Errorf("%s: the policy %q lacks %q", name, policy, want)
 			}
@@ -178,7 +193,10 @@ func TestEveryResponseIsRestricted(t *testing.T) {
 		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 			t.Errorf("%s: the policy %q allows too much", name, policy)
 		}
-		for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
+		for header, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+			"X-Frame-Options": "DENY", "Cache-Control": "no-store",
+		} {
 			if got := response.header.Get(header); got != want {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}

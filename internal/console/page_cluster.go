@@ -122,7 +122,10 @@ type clusterDelivery struct {
 func newClusterMember(ctx context.Context, v *view, cluster *clusterv1.ManagedCluster) (clusterMember, error) {
 	out := clusterMember{
 		Cluster: cluster.Name, Period: cmp.Or(time.Duration(cluster.Spec.LeaseDurationSeconds)*time.Second, defaultPeriod),
-		HasWorks: v.session.Deliveries != nil, Member: Member{LeaseProblem: "The lease is not read here.", WorksProblem: "The works are not read here."},
+		HasWorks: v.session.Deliveries != nil, Member: Member{
+			LeaseProblem: "The lease is not read here.",
+			WorksProblem: "The works are not read here.",
+		},
 	}
 	if v.session.Members != nil {
 		found, err := v.session.Members.Member(ctx, cluster.Name)

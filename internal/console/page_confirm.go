@@ -127,7 +127,10 @@ func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, session Sess
 	if slices.Contains([]string{"accept", "deny"}, asked.Action) {
 		done, err = session.Writer.Accept(r.Context(), asked.Cluster, asked.Action == "accept")
 	} else {
-		done, err = session.Writer.Roll(r.Context(), RolloutChange{Set: asked.Set, Placement: asked.Placement, Action: asked.Action, Group: asked.Group})
+		done, err = session.Writer.Roll(r.Context(), RolloutChange{
+			Set: asked.Set, Placement: asked.Placement, Action: asked.Action,
+			Group: asked.Group,
+		})
 	}
 	p := &page{Title: "Done", Command: shown.Command}
 	if shown.Done = done; err != nil {

@@ -122,8 +122,8 @@ func filterOf(v *view) ([]string, error) {
 	return strings.Fields(text), nil
 }
 
-// matches reports whether a cluster meets every term of a filter: set=NAME is a set, key=value is a label or a claim, tainted is for a taint,
-// a state is for its health, and other text is in the name. The grid filters by the same terms.
+// matches reports whether a cluster meets every term of a filter: set=NAME is a set, key=value is a label or a claim, tainted is for a
+// taint, a state is for its health, and other text is in the name. The grid filters by the same terms.
 func matches(state *model.State, cluster *clusterv1.ManagedCluster, filter []string) bool {
 	for _, term := range filter {
 		key, value, pair := strings.Cut(term, "=")
@@ -133,7 +133,8 @@ func matches(state *model.State, cluster *clusterv1.ManagedCluster, filter []str
 				return false
 			}
 		case pair:
-			claimed := slices.ContainsFunc(cluster.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return c.Name == key && c.Value == value })
+			claimed := slices.ContainsFunc(cluster.Status.ClusterClaims,
+				func(c clusterv1.ManagedClusterClaim) bool { return c.Name == key && c.Value == value })
 			if cluster.Labels[key] != value && !claimed {
 				return false
 			}

@@ -89,7 +89,10 @@ func heldBack(sets []*workv1alpha1.ManifestWorkReplicaSet) []held {
 func newHubHealth(ctx context.Context, v *view) (hubHealth, error) {
 	found, err := v.session.Hub.Hub(ctx)
 	if errors.Is(err, status.ErrNotPermitted) {
-		return hubHealth{Hub: &status.Hub{}, Verdict: status.Unknown, Hidden: "You may not see how the hub is: this needs get on the path /metrics, as the ClusterRole system:monitoring gives it."}, nil
+		return hubHealth{
+			Hub: &status.Hub{}, Verdict: status.Unknown,
+			Hidden: "You may not see how the hub is: this needs get on the path /metrics, as the ClusterRole system:monitoring gives it.",
+		}, nil
 	}
 	if err != nil {
 		return hubHealth{}, err //nolint:wrapcheck // it is about the hub

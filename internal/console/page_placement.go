@@ -144,7 +144,10 @@ func placementPage(ctx context.Context, v *view) (*page, error) {
 }
 
 func newFunnel(v *view, found *explain.Explanation, path string) (*funnel, error) {
-	out := &funnel{Path: path, All: len(found.Clusters), Stages: model.Funnel(found), Chosen: len(found.Chosen()), Hidden: found.Hidden, Open: v.query.Get("stage")}
+	out := &funnel{
+		Path: path, All: len(found.Clusters), Stages: model.Funnel(found), Chosen: len(found.Chosen()), Hidden: found.Hidden,
+		Open: v.query.Get("stage"),
+	}
 	if out.Open == "" {
 		return out, nil
 	}

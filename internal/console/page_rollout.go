@@ -86,7 +86,10 @@ func rolloutPage(ctx context.Context, v *view) (*page, error) {
 			head.Until = wave.Until
 		}
 	}
-	out := &page{Title: key.String(), Nav: "rollouts", Command: v.session.kubectl("rollout", "status", key.Name, "-n", key.Namespace), Script: "rollout.js", live: true}
+	out := &page{
+		Title: key.String(), Nav: "rollouts", Command: v.session.kubectl("rollout", "status", key.Name, "-n", key.Namespace),
+		Script: "rollout.js", live: true,
+	}
 	out.Sections = []section{
 		{ID: "rollout-head", data: head},
 		{ID: "rollout-waves", data: waves},
@@ -152,7 +155,10 @@ func (s *Server) serveMoment(w http.ResponseWriter, r *http.Request, session Ses
 	if !shown.Moment.Now {
 		at = shown.Moment.At.UTC().Format(time.RFC3339Nano)
 	}
-	return writeJSON(w, r, map[string]any{"html": text, "last": shown.Timeline.Last(), "step": shown.Index, "at": at, "text": shown.Moment.Title()})
+	return writeJSON(w, r, map[string]any{
+		"html": text, "last": shown.Timeline.Last(), "step": shown.Index, "at": at,
+		"text": shown.Moment.Title(),
+	})
 }
 
 // writeLink returns the address of the page that confirms a change of a rollout.

@@ -47,7 +47,8 @@ func (r rollout) Member(_ context.Context, cluster string) (*console.Member, err
 // rollingOut is a session with a rollout: eu-1, the canary, has the template, and the member eu-2 refuses it.
 func rollingOut(t *testing.T) console.Session {
 	t.Helper()
-	w := plantest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"eu-1"}}, plantest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
+	w := plantest.New(t, now.Add(-time.Hour), "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"eu-1"}},
+		plantest.Group{Name: "rest", Clusters: []string{"eu-2", "eu-3"}})
 	w.Step()
 	w.Wait(10 * time.Second)
 	w.Succeed("eu-1")
@@ -78,7 +79,10 @@ func TestRollout(t *testing.T) {
 	session.Writer = &recordingWriter{}
 	s := newSite(t, session)
 	code, body := s.get(t, "/rollouts/shop/web")
-	for _, want := range []string{"What fails", "Deployment shop/web", "no such image &lt;img", "0 (canary)", "1 (rest)", `type="range"`, "No events can be read.", "/confirm?action=pause", "Pause…"} {
+	for _, want := range []string{
+		"What fails", "Deployment shop/web", "no such image &lt;img", "0 (canary)", "1 (rest)", `type="range"`,
+		"No events can be read.", "/confirm?action=pause", "Pause…",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("status %d, the page lacks %q", code, want)
 		}
@@ -94,7 +98,8 @@ func TestRollout(t *testing.T) {
 		return out
 	}
 	first := read("&step=0")
-	if first.Text != "eu-1 starts" || !strings.Contains(first.HTML, "1 under way") || !strings.Contains(first.HTML, "2 waiting") || first.At == "" {
+	if first.Text != "eu-1 starts" || !strings.Contains(first.HTML, "1 under way") || !strings.Contains(first.HTML, "2 waiting") ||
+		first.At == "" {
 		t.Errorf("the first moment: %+v", first)
 	}
 	last := read("")
@@ -108,7 +113,8 @@ func TestRollout(t *testing.T) {
 		t.Error("the page does not show the moment of its address")
 	}
 	for path, want := range map[string]int{
-		"/data/moment?set=shop/none": 404, "/data/moment?set=shop/web&step=x": 400, "/data/moment?set=shop/web&step=-1": 400, "/data/moment?set=shop/web&at=yesterday": 400, "/rollouts/shop/web?at=x": 400,
+		"/data/moment?set=shop/none": 404, "/data/moment?set=shop/web&step=x": 400, "/data/moment?set=shop/web&step=-1": 400,
+		"/data/moment?set=shop/web&at=yesterday": 400, "/rollouts/shop/web?at=x": 400,
 	} {
 		if code, _ := s.get(t, path); code != want {
 			t.Errorf("%s: status %d, want %d", path, code, want)
@@ -120,7 +126,10 @@ func TestRollout(t *testing.T) {
 func TestClusterWorks(t *testing.T) {
 	s := newSite(t, rollingOut(t))
 	code, body := s.get(t, "/clusters/eu-2")
-	for _, want := range []string{"Who put what on it", `href="/rollouts/shop/web"`, `href="/placements/shop/fleet"`, "Failed", "no such image &lt;img", "Deployment shop/web", "No lease can be read."} {
+	for _, want := range []string{
+		"Who put what on it", `href="/rollouts/shop/web"`, `href="/placements/shop/fleet"`, "Failed",
+		"no such image &lt;img", "Deployment shop/web", "No lease can be read.",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("status %d, the page lacks %q", code, want)
 		}
@@ -162,9 +171,15 @@ func (h hubs) Hub(context.Context) (*status.Hub, error) { return h.hub, h.err }
 func TestHubPage(t *testing.T) {
 	at := time.Now()
 	since := at.Add(-time.Hour)
-	lease := &status.Lease{Holder: "berth-1_x", Version: "v1", Acquired: at.Add(-time.Hour), Renewed: at, Duration: 6 * time.Second, Transitions: 3}
+	lease := &status.Lease{
+		Holder: "berth-1_x", Version: "v1", Acquired: at.Add(-time.Hour), Renewed: at, Duration: 6 * time.Second,
+		Transitions: 3,
+	}
 	alerts := []rule.Alert{
-		{Name: "BerthHealthSuspended", Severity: "critical", State: rule.Firing, Since: &since, Summary: "Silent <b>clusters</b>.", Action: "Look at the hub."},
+		{
+			Name: "BerthHealthSuspended", Severity: "critical", State: rule.Firing, Since: &since, Summary: "Silent <b>clusters</b>.",
+			Action: "Look at the hub.",
+		},
 		{Name: "BerthManagerDown", State: rule.Elsewhere},
 		{Name: "BerthHubLacks", State: rule.Quiet},
 	}
@@ -178,13 +193,19 @@ func TestHubPage(t *testing.T) {
 		want, not []string
 	}{
 		"well": {
-			hubs{hub: &status.Hub{Lease: lease, Replicas: []status.Replica{{Name: "berth-1", Ready: true}}, ManagerProblem: "You may not read the figures."}},
+			hubs{hub: &status.Hub{
+				Lease: lease, Replicas: []status.Replica{{Name: "berth-1", Ready: true}},
+				ManagerProblem: "You may not read the figures.",
+			}},
 			[]string{"The hub is well", "verdict-well", "berth-1_x", ">leads</span>", "You may not read the figures."},
 			[]string{"not well", "Alerts</h2>"},
 		},
 		"a critical alert": {
 			hubs{hub: &status.Hub{Lease: lease, Manager: figures, ReplicasProblem: "kubectl get pods"}},
-			[]string{"The hub is not well", "Silent &lt;b&gt;clusters", "Look at the hub.", "half within 12ms, 99 of 100 within 2.5s", "12.0", "of 1000.0 requests", "2 failed", "3 MB", "placement", "BerthManagerDown is evaluated by Prometheus alone", "1 shipped alert quiet"},
+			[]string{
+				"The hub is not well", "Silent &lt;b&gt;clusters", "Look at the hub.", "half within 12ms, 99 of 100 within 2.5s", "12.0",
+				"of 1000.0 requests", "2 failed", "3 MB", "placement", "BerthManagerDown is evaluated by Prometheus alone", "1 shipped alert quiet",
+			},
 			[]string{"<b>clusters"},
 		},
 		"no leader": {
@@ -220,12 +241,14 @@ func TestHubPage(t *testing.T) {
 // TestCompletion completes a text, and finds the lines of its faults.
 func TestCompletion(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
-	const text = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: p\nspec:\n  clusterSets:\n  - g\n"
+	const text = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: " +
+		"p\nspec:\n  clusterSets:\n  - g\n"
 	body, err := json.Marshal(map[string]any{"text": text, "row": 6, "column": 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, answer := s.post(t, "/data/completion", "application/json", string(body)); code != http.StatusOK || !strings.Contains(answer, `"text":"gpu"`) {
+	if code, answer := s.post(t, "/data/completion", "application/json", string(body)); code != http.StatusOK ||
+		!strings.Contains(answer, `"text":"gpu"`) {
 		t.Errorf("status %d, want the set gpu: %s", code, answer)
 	}
 	wrong := "# a comment\n" + strings.Replace(text, "clusterSets:\n  - g\n", "numberOfClusters: -1\n  clusterz: 3\n", 1) + "---\nkind: [\n"
@@ -253,7 +276,8 @@ func TestCompletion(t *testing.T) {
 func TestHoldsAreShown(t *testing.T) {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	set.Status.Conditions = []metav1.Condition{{
-		Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: "Breached", Message: "2 <b>clusters</b> failed", LastTransitionTime: metav1.NewTime(now),
+		Type: workv1alpha1.Progressing, Status: metav1.ConditionFalse, Reason: "Breached", Message: "2 <b>clusters</b> failed",
+		LastTransitionTime: metav1.NewTime(now),
 	}}
 	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{
 		Holds: []clusterv1alpha1.RolloutHold{{Type: clusterv1alpha1.HoldBreach, Placement: "fleet", Since: metav1.NewTime(now)}},
@@ -261,7 +285,10 @@ func TestHoldsAreShown(t *testing.T) {
 	bundle := demo(t)
 	bundle.WorkSets = append(bundle.WorkSets, set)
 	code, body := newSite(t, fileSession(bundle)).get(t, "/hub")
-	for _, want := range []string{"Held back", "/rollouts/shop/web", "2 &lt;b&gt;clusters", "kubectl berth holds release manifestworkreplicaset/web -n shop --reason WHY"} {
+	for _, want := range []string{
+		"Held back", "/rollouts/shop/web", "2 &lt;b&gt;clusters",
+		"kubectl berth holds release manifestworkreplicaset/web -n shop --reason WHY",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("status %d, the page lacks %q:\n%s", code, want, body)
 		}

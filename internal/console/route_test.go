@@ -23,7 +23,8 @@ func TestRoutes(t *testing.T) {
 		known[name] = true
 		path := values.Replace(route.Path)
 		switch name {
-		case "GET /events", "GET /confirm", "GET /rollouts/{namespace}/{set}", "GET /data/column", "GET /data/moment": // not without parameters, or not in these files
+		// not without parameters, or not in these files
+		case "GET /events", "GET /confirm", "GET /rollouts/{namespace}/{set}", "GET /data/column", "GET /data/moment":
 			continue
 		}
 		var code int
@@ -42,14 +43,18 @@ func TestRoutes(t *testing.T) {
 // TestOtherParametersAreNotRead sends parameters that a route does not take, and that others take.
 func TestOtherParametersAreNotRead(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
-	for path, other := range map[string]string{"/placements?q=shop": "&stage=none&at=x&cluster=none", "/data/search?q=eu-1": "&key=none:x&page=9", "/clusters/eu-1": "?q=" + strings.Repeat("a", 300)} {
+	for path, other := range map[string]string{
+		"/placements?q=shop":  "&stage=none&at=x&cluster=none",
+		"/data/search?q=eu-1": "&key=none:x&page=9", "/clusters/eu-1": "?q=" + strings.Repeat("a", 300),
+	} {
 		code, want := s.get(t, path)
 		otherCode, got := s.get(t, path+other)
 		if code != http.StatusOK || otherCode != code || got != want {
 			t.Errorf("%s%s: status %d, want the same as without the other parameters (%d):\n%s", path, other, otherCode, code, got)
 		}
 	}
-	if _, body := s.post(t, "/data/preview", "application/json", `{"Remove":["none"],"text":"x","yaml":""}`); !strings.Contains(body, "Nothing moves") {
+	if _, body := s.post(t, "/data/preview", "application/json", `{"Remove":["none"],"text":"x","yaml":""}`); !strings.Contains(body,
+		"Nothing moves") {
 		t.Errorf("fields that the preview does not take change it: %s", body)
 	}
 	for _, route := range console.Routes() {

@@ -63,8 +63,9 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("parsing the templates: %w", err)
 	}
 	s := &Server{
-		options: options, assets: assets, templates: parsed, mux: http.NewServeMux(), running: make(chan struct{}, maxRunning), streams: newStreams(),
-		pace: newPace(options.Clock, cmp.Or(options.StreamShare, defaultStreamShare)),
+		options: options, assets: assets, templates: parsed, mux: http.NewServeMux(), running: make(chan struct{}, maxRunning),
+		streams: newStreams(),
+		pace:    newPace(options.Clock, cmp.Or(options.StreamShare, defaultStreamShare)),
 	}
 	s.handle()
 	return s, nil
@@ -159,7 +160,10 @@ func (s *Server) build(ctx context.Context, session Session, at *url.URL) (*page
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the fleet: %w", err)
 	}
-	p, err := route.page(ctx, &view{session: session, state: state, query: only(at.Query(), route.Parameters), now: s.options.Clock.Now(), args: args})
+	p, err := route.page(ctx, &view{
+		session: session, state: state, query: only(at.Query(), route.Parameters), now: s.options.Clock.Now(),
+		args: args,
+	})
 	if err != nil {
 		return nil, state, err
 	}

@@ -59,7 +59,10 @@ type site struct {
 func newSite(t *testing.T, session console.Session) *site {
 	t.Helper()
 	s := &site{session: session}
-	server, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return s.session, nil }, Clock: clock.RealClock{}})
+	server, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return s.session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,15 +108,21 @@ func (s *site) post(t *testing.T, path, kind, body string) (code int, answer str
 func TestPages(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
 	for path, wants := range map[string][]string{
-		"/":                                      {"<h1>Fleet</h1>", "12</dd>", `<a href="/?view=table&amp;q=unreachable" aria-label="1 unreachable">1</a>`, `id="grid"`, `value="label:`, "kubectl berth get clusters"},
-		"/?view=table":                           {"eu-1</a>", "12 in all"},
-		"/?view=table&q=eu":                      {"eu-1</a>", "4 in all"},
-		"/?view=table&q=set=gpu":                 {"eu-2</a>", "4 in all"},
-		"/?view=table&q=unreachable":             {"ap-4</a>", "1 in all"},
-		"/clusters/eu-1":                         {"<h1>eu-1</h1>", "shop/orders", "Labels", "kubectl berth describe cluster eu-1"},
-		"/placements":                            {"data/training", "shop/orders", "6 in all"},
-		"/placements?q=shop":                     {"shop/orders", "in all"},
-		"/placements/data/training":              {"Beaten", "OutsideSets", "Predicates", "eu-2", "Scores", "kubectl berth explain placement training -n data"},
+		"/": {
+			"<h1>Fleet</h1>", "12</dd>",
+			`<a href="/?view=table&amp;q=unreachable" aria-label="1 unreachable">1</a>`, `id="grid"`, `value="label:`, "kubectl berth get clusters",
+		},
+		"/?view=table":               {"eu-1</a>", "12 in all"},
+		"/?view=table&q=eu":          {"eu-1</a>", "4 in all"},
+		"/?view=table&q=set=gpu":     {"eu-2</a>", "4 in all"},
+		"/?view=table&q=unreachable": {"ap-4</a>", "1 in all"},
+		"/clusters/eu-1":             {"<h1>eu-1</h1>", "shop/orders", "Labels", "kubectl berth describe cluster eu-1"},
+		"/placements":                {"data/training", "shop/orders", "6 in all"},
+		"/placements?q=shop":         {"shop/orders", "in all"},
+		"/placements/data/training": {
+			"Beaten", "OutsideSets", "Predicates", "eu-2", "Scores",
+			"kubectl berth explain placement training -n data",
+		},
 		"/placements/data/training?stage=sets":   {"Rejected there", "ap-1</a>"},
 		"/placements/data/training?cluster=eu-3": {"It is selected with", "<li>"},
 		"/search?q=eu-1":                         {`href="/clusters/eu-1"`},
@@ -137,7 +146,8 @@ func TestPages(t *testing.T) {
 func checkMarkup(t *testing.T, path, body string) {
 	t.Helper()
 	for name, forbidden := range map[string]string{
-		"an inline style": `<[^>]* style=`, "a handler": `<[^>]* on[a-z]+=`, "an inline script": `<script(?: type=""| src="")*>[^<]`, "a foreign address": `(?:src|href)="(?:https?:)?//`,
+		"an inline style": `<[^>]* style=`, "a handler": `<[^>]* on[a-z]+=`, "an inline script": `<script(?: type=""| src="")*>[^<]`,
+		"a foreign address":                  `(?:src|href)="(?:https?:)?//`,
 		"a value that html/template refused": "ZgotmplZ",
 	} {
 		text := body
@@ -159,8 +169,10 @@ func checkMarkup(t *testing.T, path, body string) {
 func TestUnknownAddresses(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
 	for path, want := range map[string]int{
-		"/clusters/none": 404, "/placements/data/none": 404, "/nothing": 404, "/clusters": 404, "/assets/none.js": 404, "/assets/..%2fserver.go": 404,
-		"/placements/data/training?stage=none": 400, "/data/column?key=none:x": 400, "/confirm?action=accept&cluster=eu-1": 400, "/rollouts/a/b": 404,
+		"/clusters/none": 404, "/placements/data/none": 404, "/nothing": 404, "/clusters": 404, "/assets/none.js": 404,
+		"/assets/..%2fserver.go":               404,
+		"/placements/data/training?stage=none": 400, "/data/column?key=none:x": 400, "/confirm?action=accept&cluster=eu-1": 400,
+		"/rollouts/a/b": 404,
 		"/?view=table&q=" + strings.Repeat("a", 300): 400, "/?" + strings.Repeat("a", 5000): 414, "/events?page=https://attacker.example/": 400,
 	} {
 		if code, _ := s.get(t, path); code != want {
@@ -177,7 +189,10 @@ func TestTextIsEscaped(t *testing.T) {
 		cluster.Labels["note"] = attack
 		cluster.Status.Version.Kubernetes = attack
 		cluster.Status.ClusterClaims = append(cluster.Status.ClusterClaims, clusterv1.ManagedClusterClaim{Name: attack, Value: attack})
-		cluster.Spec.Taints = append(cluster.Spec.Taints, clusterv1.Taint{Key: attack, Value: attack, Effect: clusterv1.TaintEffectPreferNoSelect})
+		cluster.Spec.Taints = append(cluster.Spec.Taints, clusterv1.Taint{
+			Key: attack, Value: attack,
+			Effect: clusterv1.TaintEffectPreferNoSelect,
+		})
 		for i := range cluster.Status.Conditions {
 			cluster.Status.Conditions[i].Message, cluster.Status.Conditions[i].Reason = attack, attack
 		}
@@ -192,8 +207,10 @@ func TestTextIsEscaped(t *testing.T) {
 	s := newSite(t, session)
 	query := url.QueryEscape(attack)
 	for _, path := range []string{
-		"/", "/?view=table&q=" + query, "/clusters/eu-1", "/placements", "/placements?q=" + query, "/placements/data/training", "/placements/shop/orders?cluster=" + query,
-		"/placements/shop/orders?stage=" + query, "/search?q=" + query, "/hub", "/preview", "/confirm?action=" + query, "/" + url.PathEscape(attack),
+		"/", "/?view=table&q=" + query, "/clusters/eu-1", "/placements", "/placements?q=" + query, "/placements/data/training",
+		"/placements/shop/orders?cluster=" + query,
+		"/placements/shop/orders?stage=" + query, "/search?q=" + query, "/hub", "/preview", "/confirm?action=" + query,
+		"/" + url.PathEscape(attack),
 	} {
 		_, body := s.get(t, path)
 		for _, bad := range []string{"<script>alert", "<img src=x", "\u202e", "\x1b"} {
@@ -227,7 +244,10 @@ func TestWeight(t *testing.T) {
 	s := newSite(t, fileSession(demo(t)))
 	const kilo = 1000
 	first, all := 0, 0
-	for _, path := range []string{"/", "/assets/app.css", "/assets/main.js", "/assets/fleet.js", "/assets/icon.svg", "/data/grid", "/data/column?key=set"} {
+	for _, path := range []string{
+		"/", "/assets/app.css", "/assets/main.js", "/assets/fleet.js", "/assets/icon.svg", "/data/grid",
+		"/data/column?key=set",
+	} {
 		first += s.zipped(t, path)
 	}
 	entries, err := os.ReadDir("assets")
@@ -435,14 +455,16 @@ func TestPreview(t *testing.T) {
 		change console.Change
 		want   string
 	}{
-		"a cordoned cluster moves nothing":      {console.Change{Cordon: []string{"eu-1"}}, "Nothing moves"},
-		"a deleted cluster is lost":             {console.Change{Remove: []string{"eu-1"}}, "there is no such cluster"},
-		"a region fails":                        {console.Change{Drain: []string{"region=eu"}}, "taint drained:NoSelect"},
-		"an unknown cluster":                    {console.Change{Remove: []string{"none"}}, "there is no such cluster"},
-		"a broken selector":                     {console.Change{Drain: []string{"a==b=="}}, "is no label selector"},
-		"text that is no object":                {console.Change{YAML: "hello"}, "problem"},
-		"a field that does not exist":           {console.Change{YAML: "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\nspec: {clusterz: 3}\n"}, "clusterz"},
-		"a placement that selects from the set": {console.Change{YAML: "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: more, namespace: shop}\nspec: {numberOfClusters: 1}\n"}, "shop/more"},
+		"a cordoned cluster moves nothing": {console.Change{Cordon: []string{"eu-1"}}, "Nothing moves"},
+		"a deleted cluster is lost":        {console.Change{Remove: []string{"eu-1"}}, "there is no such cluster"},
+		"a region fails":                   {console.Change{Drain: []string{"region=eu"}}, "taint drained:NoSelect"},
+		"an unknown cluster":               {console.Change{Remove: []string{"none"}}, "there is no such cluster"},
+		"a broken selector":                {console.Change{Drain: []string{"a==b=="}}, "is no label selector"},
+		"text that is no object":           {console.Change{YAML: "hello"}, "problem"},
+		"a field that does not exist": {console.Change{YAML: "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: " +
+			"Placement\nmetadata: {name: p, namespace: shop}\nspec: {clusterz: 3}\n"}, "clusterz"},
+		"a placement that selects from the set": {console.Change{YAML: "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: " +
+			"Placement\nmetadata: {name: more, namespace: shop}\nspec: {numberOfClusters: 1}\n"}, "shop/more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := json.Marshal(tc.change)
@@ -489,7 +511,10 @@ func TestWritesAreConfirmed(t *testing.T) {
 		t.Fatalf("the page itself wrote %v", writer.writes)
 	}
 	const form = "application/x-www-form-urlencoded"
-	for _, sent := range []string{"action=deny&cluster=eu-1", "action=accept&cluster=eu-1", "action=pause&namespace=a&set=b&placement=p", "action=approve&namespace=a&set=b&group=g"} {
+	for _, sent := range []string{
+		"action=deny&cluster=eu-1", "action=accept&cluster=eu-1", "action=pause&namespace=a&set=b&placement=p",
+		"action=approve&namespace=a&set=b&group=g",
+	} {
 		if code, body := s.post(t, "/confirm", form, sent); code != http.StatusOK || !strings.Contains(body, "is changed.") {
 			t.Errorf("%s: status %d, want the outcome:\n%s", sent, code, body)
 		}
@@ -504,7 +529,8 @@ func TestWritesAreConfirmed(t *testing.T) {
 		}
 	}
 	writer.err = errBoom
-	if code, body := s.post(t, "/confirm", form, "action=deny&cluster=eu-1"); code != http.StatusConflict || !strings.Contains(body, errBoom.Error()) {
+	if code, body := s.post(t, "/confirm", form, "action=deny&cluster=eu-1"); code != http.StatusConflict ||
+		!strings.Contains(body, errBoom.Error()) {
 		t.Errorf("a write that fails: status %d, want 409 with the reason:\n%s", code, body)
 	}
 }

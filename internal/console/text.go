@@ -125,9 +125,11 @@ func tone(word any) string {
 	switch fmt.Sprint(word) {
 	case "True", "Selected", "healthy", "Succeeded", "Finished", "Done", "well", "ready", "leads", "on time":
 		return "good"
-	case "Held", "Kept", "Waiting", "Tainted", "Expired", "Capped", "unreachable", "Paused", "Unapproved", "joining", "Soaking", "attention", "pending", "warning", "late":
+	case "Held", "Kept", "Waiting", "Tainted", "Expired", "Capped", "unreachable", "Paused", "Unapproved", "joining", "Soaking", "attention",
+		"pending", "warning", "late":
 		return "warn"
-	case "False", "Misconfigured", "Undecided", "TooCostly", "unhealthy", "Failing", "TimedOut", "Breached", "Failed", "Gone", "failing", "firing", "critical", "not ready", "no leader", "silent":
+	case "False", "Misconfigured", "Undecided", "TooCostly", "unhealthy", "Failing", "TimedOut", "Breached", "Failed", "Gone", "failing",
+		"firing", "critical", "not ready", "no leader", "silent":
 		return "bad"
 	case "Beaten", "Progressing", "UnderWay", "Starting":
 		return "info"
@@ -162,7 +164,8 @@ func instant(at any) template.HTML {
 		return "–"
 	}
 	when = when.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, when.Format(time.RFC3339), when.Format("2006-01-02 15:04:05 UTC"))) //nolint:gosec // it holds digits only
+	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, when.Format(time.RFC3339),
+		when.Format("2006-01-02 15:04:05 UTC"))) //nolint:gosec // it holds digits only
 }
 
 // kubectl returns a command of the plugin with the flags of the session.

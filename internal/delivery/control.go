@@ -29,7 +29,9 @@ func (r *reconciler) control(ctx context.Context, set *workv1alpha1.ManifestWork
 // announce records an event for each new decision, once the status has the generation of the control that it is of. A manager that starts
 // takes the decisions of that generation as known. What was decided while no manager ran has its events then; a decision that was added to
 // others meanwhile repeats theirs.
-func (r *reconciler) announce(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet, control *rolloutv1alpha1.RolloutControl) {
+func (r *reconciler) announce(ctx context.Context, s *setState, set *workv1alpha1.ManifestWorkReplicaSet,
+	control *rolloutv1alpha1.RolloutControl,
+) {
 	var spec *rolloutv1alpha1.RolloutControlSpec
 	generation := int64(0)
 	if control != nil {

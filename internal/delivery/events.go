@@ -34,12 +34,15 @@ func statusEvents(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) []te
 			out = append(out, telemetry.NewEvent(kind, reason, telemetry.ActionRolledOut, "%s", note))
 		}
 	}
-	add(restarted, corev1.EventTypeNormal, telemetry.ReasonRolloutStarted, "The rollout of template "+after.UpdateRevision+" begins: "+is.Message)
+	add(restarted, corev1.EventTypeNormal, telemetry.ReasonRolloutStarted,
+		"The rollout of template "+after.UpdateRevision+" begins: "+is.Message)
 	aborted := before.AbortedTime == nil && after.AbortedTime != nil
 	add(aborted, corev1.EventTypeWarning, reasonRolloutAborted, is.Message)
-	add(!aborted && after.AbortedTime == nil && reached(rollout.PhaseBreached), corev1.EventTypeWarning, telemetry.ReasonRolloutBreached, is.Message+failures(after))
+	add(!aborted && after.AbortedTime == nil && reached(rollout.PhaseBreached), corev1.EventTypeWarning, telemetry.ReasonRolloutBreached,
+		is.Message+failures(after))
 	add(reached(rollout.PhaseFinished), corev1.EventTypeNormal, telemetry.ReasonRolloutFinished, is.Message)
-	add(strings.HasPrefix(is.Message, plan.PaceHold) && !strings.HasPrefix(was.Message, plan.PaceHold), corev1.EventTypeWarning, reasonRolloutHeld, is.Message)
+	add(strings.HasPrefix(is.Message, plan.PaceHold) && !strings.HasPrefix(was.Message, plan.PaceHold), corev1.EventTypeWarning,
+		reasonRolloutHeld, is.Message)
 	add(foreign(after) != "" && foreign(before) == "", corev1.EventTypeWarning, reasonForeignWork, foreign(after))
 	return out
 }
@@ -54,7 +57,8 @@ func progressing(of *workv1alpha1.ManifestWorkReplicaSetStatus) metav1.Condition
 
 // failures returns which clusters failed, from the condition ManifestworkApplied; empty without any.
 func failures(of *workv1alpha1.ManifestWorkReplicaSetStatus) string {
-	if found := meta.FindStatusCondition(of.Conditions, workv1alpha1.ManifestworkApplied); found != nil && found.Reason == plan.ReasonNotAsExpected {
+	if found := meta.FindStatusCondition(of.Conditions, workv1alpha1.ManifestworkApplied); found != nil &&
+		found.Reason == plan.ReasonNotAsExpected {
 		return "; " + found.Message
 	}
 	return ""

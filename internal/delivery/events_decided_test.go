@@ -30,12 +30,18 @@ func TestEachNewDecisionHasOneEvent(t *testing.T) {
 		unverified    bool
 		want          string
 	}{
-		"nothing":                    {want: ""},
-		"a pause":                    {after: paused, want: "RolloutPaused The rollout is paused by jane: Friday"},
-		"a pause that stays":         {before: paused, after: &spec{Paused: true, PausedBy: "jane", PauseReason: "Friday", Forgiven: forgiven("a")}, want: "FailureForgiven The failure of cluster a is forgiven by jane: disk full"},
-		"a resume":                   {before: paused, after: &spec{PausedBy: "joe"}, want: "RolloutResumed The rollout is resumed by joe"},
-		"the object is deleted":      {before: paused, want: "RolloutResumed The rollout is resumed"},
-		"a second cluster":           {before: &spec{Forgiven: forgiven("a")}, after: &spec{Forgiven: forgiven("a", "b")}, want: "FailureForgiven The failure of cluster b is forgiven by jane: disk full"},
+		"nothing": {want: ""},
+		"a pause": {after: paused, want: "RolloutPaused The rollout is paused by jane: Friday"},
+		"a pause that stays": {before: paused, after: &spec{
+			Paused: true, PausedBy: "jane", PauseReason: "Friday",
+			Forgiven: forgiven("a"),
+		}, want: "FailureForgiven The failure of cluster a is forgiven by jane: disk full"},
+		"a resume":              {before: paused, after: &spec{PausedBy: "joe"}, want: "RolloutResumed The rollout is resumed by joe"},
+		"the object is deleted": {before: paused, want: "RolloutResumed The rollout is resumed"},
+		"a second cluster": {
+			before: &spec{Forgiven: forgiven("a")}, after: &spec{Forgiven: forgiven("a", "b")},
+			want: "FailureForgiven The failure of cluster b is forgiven by jane: disk full",
+		},
 		"an entry goes":              {before: &spec{Forgiven: forgiven("a", "b")}, after: &spec{Forgiven: forgiven("b")}, want: ""},
 		"a name that may be claimed": {after: paused, unverified: true, want: "RolloutPaused The rollout is paused: Friday"},
 		"approvals": {

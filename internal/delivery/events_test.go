@@ -33,20 +33,41 @@ func TestEachChangeOfADeliveryHasOneEvent(t *testing.T) {
 		before, after *workv1alpha1.ManifestWorkReplicaSetStatus
 		want          string
 	}{
-		"the first status":            {&workv1alpha1.ManifestWorkReplicaSetStatus{}, status("1", "Advancing: a", "Processing: x"), "Normal RolloutStarted The rollout of template 1 begins: a"},
-		"another template":            {waiting, status("2", "Advancing: a", "Processing: x"), "Normal RolloutStarted The rollout of template 2 begins: a"},
-		"the count goes on":           {waiting, status("1", "Waiting: v", "Processing: y"), ""},
-		"another phase on the way":    {waiting, status("1", "Soaking: s", "Processing: x"), ""},
-		"it finishes":                 {waiting, status("1", "Finished: f", "AsExpected: x"), "Normal RolloutFinished f"},
-		"it stays finished":           {status("1", "Finished: f", "AsExpected: x"), status("1", "Finished: g", "AsExpected: x"), ""},
-		"it starts and finishes":      {status("1", "Finished: f", "AsExpected: x"), status("2", "Finished: g", "AsExpected: x"), "Normal RolloutStarted The rollout of template 2 begins: g; Normal RolloutFinished g"},
-		"it is breached":              {waiting, status("1", "Breached: b", "NotAsExpected: 1 of 2 failed"), "Warning RolloutBreached b; 1 of 2 failed"},
-		"it stays breached":           {status("1", "Breached: b", "x: y"), status("1", "Breached: c", "x: z"), ""},
-		"it is aborted":               {status("1", "Breached: b", "x: y"), aborted(status("1", "Breached: The rollout is aborted", "x: y")), "Warning RolloutAborted The rollout is aborted"},
-		"it is breached and aborted":  {waiting, aborted(status("1", "Breached: The rollout is aborted", "x: y")), "Warning RolloutAborted The rollout is aborted"},
-		"it stays aborted":            {aborted(status("1", "Breached: 1 of 2", "x: y")), aborted(status("1", "Breached: 2 of 2", "x: y")), ""},
-		"the pace holds it":           {waiting, status("1", "Advancing: "+held, "Processing: x"), "Warning RolloutHeld " + held},
-		"the pace still holds it":     {status("1", "Advancing: "+held, "Processing: x"), status("1", "Advancing: "+plan.PaceHold+": 2 clusters", "Processing: x"), ""},
+		"the first status": {
+			&workv1alpha1.ManifestWorkReplicaSetStatus{}, status("1", "Advancing: a", "Processing: x"),
+			"Normal RolloutStarted The rollout of template 1 begins: a",
+		},
+		"another template": {
+			waiting, status("2", "Advancing: a", "Processing: x"),
+			"Normal RolloutStarted The rollout of template 2 begins: a",
+		},
+		"the count goes on":        {waiting, status("1", "Waiting: v", "Processing: y"), ""},
+		"another phase on the way": {waiting, status("1", "Soaking: s", "Processing: x"), ""},
+		"it finishes":              {waiting, status("1", "Finished: f", "AsExpected: x"), "Normal RolloutFinished f"},
+		"it stays finished":        {status("1", "Finished: f", "AsExpected: x"), status("1", "Finished: g", "AsExpected: x"), ""},
+		"it starts and finishes": {
+			status("1", "Finished: f", "AsExpected: x"), status("2", "Finished: g", "AsExpected: x"),
+			"Normal RolloutStarted The rollout of template 2 begins: g; Normal RolloutFinished g",
+		},
+		"it is breached": {
+			waiting, status("1", "Breached: b", "NotAsExpected: 1 of 2 failed"),
+			"Warning RolloutBreached b; 1 of 2 failed",
+		},
+		"it stays breached": {status("1", "Breached: b", "x: y"), status("1", "Breached: c", "x: z"), ""},
+		"it is aborted": {
+			status("1", "Breached: b", "x: y"), aborted(status("1", "Breached: The rollout is aborted", "x: y")),
+			"Warning RolloutAborted The rollout is aborted",
+		},
+		"it is breached and aborted": {
+			waiting, aborted(status("1", "Breached: The rollout is aborted", "x: y")),
+			"Warning RolloutAborted The rollout is aborted",
+		},
+		"it stays aborted":  {aborted(status("1", "Breached: 1 of 2", "x: y")), aborted(status("1", "Breached: 2 of 2", "x: y")), ""},
+		"the pace holds it": {waiting, status("1", "Advancing: "+held, "Processing: x"), "Warning RolloutHeld " + held},
+		"the pace still holds it": {
+			status("1", "Advancing: "+held, "Processing: x"),
+			status("1", "Advancing: "+plan.PaceHold+": 2 clusters", "Processing: x"), "",
+		},
 		"a foreign work is found":     {waiting, status("1", "Waiting: w", foreign), "Warning ForeignWork " + plan.ForeignWorks + "a/web"},
 		"the foreign work stays":      {status("1", "Waiting: w", foreign), status("1", "Waiting: w", foreign), ""},
 		"a second foreign work comes": {status("1", "Waiting: w", foreign), status("1", "Waiting: w", foreign+", b/web"), ""},

@@ -20,10 +20,16 @@ func TestAnImportedClusterGetsNoWork(t *testing.T) {
 	if err := clusterv1.AddToScheme(kinds); err != nil {
 		t.Fatal(err)
 	}
-	imported := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: "fleet/a"}}}
+	imported := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name:        "a",
+		Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: "fleet/a"},
+	}}
 	agents := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}}
-	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(imported, agents).WithIndex(&clusterv1.ManagedCluster{}, importedIndex, indexImported).Build()
-	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1beta1.DecisionGroupIndexLabel: "0"}}}
+	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(imported, agents).WithIndex(&clusterv1.ManagedCluster{}, importedIndex,
+		indexImported).Build()
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Labels: map[string]string{clusterv1beta1.DecisionGroupIndexLabel: "0"},
+	}}
 	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "a"}, {ClusterName: "b"}}
 	in := &plan.Input{Placements: map[string]plan.Placement{"web": {Decisions: decision.Of(slice)}}}
 	r, s := &reconciler{client: hub}, newSetState()

@@ -44,24 +44,28 @@ func NewMetrics(registry prometheus.Registerer, read func() State) *Metrics {
 func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 
 func newMetrics(set *telemetry.Set, read func() State) *Metrics {
-	set.Scraped("berth_rollouts", "Rollouts of ManifestWorkReplicaSets, one for each placement of a set, by phase.", func(emit telemetry.Emit) {
-		state := read()
-		for _, phase := range rollout.Phases() {
-			emit(float64(state.Rollouts[phase]), string(phase))
-		}
-	}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
-	set.Scraped("berth_delivery_clusters", "Clusters that the placements of ManifestWorkReplicaSets select, by how far the template has come there. A cluster counts once for each set.",
+	set.Scraped("berth_rollouts", "Rollouts of ManifestWorkReplicaSets, one for each placement of a set, by phase.",
+		func(emit telemetry.Emit) {
+			state := read()
+			for _, phase := range rollout.Phases() {
+				emit(float64(state.Rollouts[phase]), string(phase))
+			}
+		}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
+	set.Scraped("berth_delivery_clusters", "Clusters that the placements of ManifestWorkReplicaSets select, by how far the template has come "+
+		"there. A cluster counts once for each set.",
 		func(emit telemetry.Emit) {
 			state := read()
 			for _, at := range rollout.States() {
 				emit(float64(state.Clusters[at]), string(at))
 			}
 		}, telemetry.Label{Name: "state", Values: telemetry.Texts(rollout.States())})
-	set.Scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.", func(emit telemetry.Emit) { emit(float64(read().Held)) })
+	set.Scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.",
+		func(emit telemetry.Emit) { emit(float64(read().Held)) })
 	rolloutHolds(set, read)
 	return &Metrics{
 		writes: set.Counter("berth_work_writes_total",
-			"Attempted writes of the ManifestWorks of sets, by verb and result: stored, conflict (another client wrote first), refused (the API server refuses the work) or failed.",
+			"Attempted writes of the ManifestWorks of sets, by verb and result: stored, conflict (another client wrote first), refused (the API "+
+				"server refuses the work) or failed.",
 			telemetry.Label{Name: "verb", Values: telemetry.Texts(plan.Verbs())}, telemetry.Label{Name: "result", Values: telemetry.WriteResults()}),
 		bytes: set.Counter("berth_work_bytes_total", "Bytes of the manifests that were stored in ManifestWorks of sets.").WithLabelValues(),
 	}
@@ -79,7 +83,10 @@ func (m *Metrics) AddWrite(verb plan.Verb, result string, bytes int) {
 // the other kinds of the metric. Each scrape calls read.
 func rolloutHolds(set *telemetry.Set, read func() State) {
 	for _, kind := range hold.RolloutTypes() {
-		set.Add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: hold.MetricName, Help: hold.MetricHelp, ConstLabels: prometheus.Labels{"kind": string(kind)}},
+		set.Add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: hold.MetricName, Help: hold.MetricHelp,
+			ConstLabels: prometheus.Labels{"kind": string(kind)},
+		},
 			func() float64 { return float64(read().Holds[kind]) }))
 	}
 }

@@ -23,13 +23,17 @@ func TestAnOlderRecordStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := func(version, cluster string) *workv1alpha1.ManifestWorkReplicaSet {
-		out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u", ResourceVersion: version}}
+		out := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "u",
+			ResourceVersion: version,
+		}}
 		out.Status.Rollout = &clusterv1alpha1.RolloutRecord{
 			Revision: "2", Clusters: []clusterv1alpha1.ClusterRolloutRecord{{Name: cluster, Phase: clusterv1alpha1.ClusterInFlight}},
 		}
 		return out
 	}
-	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(set("20", "a")).WithStatusSubresource(&workv1alpha1.ManifestWorkReplicaSet{}).Build()
+	hub := fake.NewClientBuilder().WithScheme(kinds).WithObjects(set("20", "a")).WithStatusSubresource(
+		&workv1alpha1.ManifestWorkReplicaSet{}).Build()
 	r := &reconciler{client: hub, live: hub}
 	r.options.Clock = clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
 	if _, err := r.report(t.Context(), newSetState(), set("9", ""), set("9", "b").Status); !apply.IsConflict(err) {

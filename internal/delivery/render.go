@@ -119,7 +119,9 @@ func (r *reconciler) render(ctx context.Context, s *setState, set *workv1alpha1.
 }
 
 // startRendering returns the renderings of the present generation of a set, and records the clusters that are about to be read.
-func (s *setState) startRendering(set *workv1alpha1.ManifestWorkReplicaSet, names map[string]bool, compile func() *plan.Renderer) *renderings {
+func (s *setState) startRendering(set *workv1alpha1.ManifestWorkReplicaSet, names map[string]bool,
+	compile func() *plan.Renderer,
+) *renderings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.renderings == nil || s.renderings.of != set.UID || s.renderings.generation != set.Generation {
@@ -130,7 +132,9 @@ func (s *setState) startRendering(set *workv1alpha1.ManifestWorkReplicaSet, name
 }
 
 // renderAll returns what templates become on clusters, by hash and cluster. It renders for clusters that changed since the last call.
-func (r *renderings) renderAll(stored templates, names map[string]bool, clusters map[string]*clusterv1.ManagedCluster) map[string]map[string]plan.Rendering {
+func (r *renderings) renderAll(stored templates, names map[string]bool,
+	clusters map[string]*clusterv1.ManagedCluster,
+) map[string]map[string]plan.Rendering {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make(map[string]map[string]plan.Rendering, len(stored))

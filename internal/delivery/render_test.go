@@ -62,7 +62,10 @@ func TestAClusterIsRenderedOnceForEachOfItsVersions(t *testing.T) {
 	template := &workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{Manifests: make([]workv1.Manifest, 1)}}
 	template.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"}}`)
 	cluster := func(uid types.UID, version, site string) map[string]*clusterv1.ManagedCluster {
-		return map[string]*clusterv1.ManagedCluster{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid, ResourceVersion: version, Labels: map[string]string{"site": site}}}}
+		return map[string]*clusterv1.ManagedCluster{"a": {ObjectMeta: metav1.ObjectMeta{
+			Name: "a", UID: uid, ResourceVersion: version,
+			Labels: map[string]string{"site": site},
+		}}}
 	}
 	render := func(clusters map[string]*clusterv1.ManagedCluster) string {
 		return k.renderAll(templates{"h": template}, map[string]bool{"a": true}, clusters)["h"]["a"].Hash

@@ -123,7 +123,8 @@ func TestAnObjectOfAnotherOwnerKeepsNothing(t *testing.T) {
 		t.Errorf("a template that the cache does not show yet is not kept: %s", got)
 	}
 	set.UID = "later"
-	if got := r.keepTemplates(t.Context(), newSetState(), set, hash, nil); !strings.Contains(got, "another client has an object of this name") {
+	if got := r.keepTemplates(t.Context(), newSetState(), set, hash, nil); !strings.Contains(got,
+		"another client has an object of this name") {
 		t.Errorf("the cause is %q", got)
 	}
 }

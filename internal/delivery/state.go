@@ -74,7 +74,9 @@ func (s *setState) templateHash(set *workv1alpha1.ManifestWorkReplicaSet) (strin
 }
 
 // announced stores the decisions about a set whose events are recorded now, and returns those before. Known is false for the first.
-func (s *setState) announced(set types.UID, now *rolloutv1alpha1.RolloutControlSpec) (before *rolloutv1alpha1.RolloutControlSpec, known bool) {
+func (s *setState) announced(set types.UID, now *rolloutv1alpha1.RolloutControlSpec) (before *rolloutv1alpha1.RolloutControlSpec,
+	known bool,
+) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known = s.controlOf == set; known {

@@ -68,7 +68,8 @@ func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.
 
 // urgent reports whether a rollout begins or ends with a status, or is aborted.
 func urgent(before, after *workv1alpha1.ManifestWorkReplicaSetStatus) bool {
-	return before.UpdateRevision != after.UpdateRevision || before.AbortedTime == nil && after.AbortedTime != nil || !finished(before) && finished(after)
+	return before.UpdateRevision != after.UpdateRevision || before.AbortedTime == nil && after.AbortedTime != nil ||
+		!finished(before) && finished(after)
 }
 
 func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus) bool {

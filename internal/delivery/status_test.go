@@ -27,7 +27,10 @@ func TestTheStatusPatchLeavesNothing(t *testing.T) {
 			Clusters:   []clusterv1alpha1.ClusterRolloutRecord{{Name: "a", Phase: clusterv1alpha1.ClusterInFlight, StartedTime: at}},
 		},
 	}}
-	for sentence, record := range map[string]*clusterv1alpha1.RolloutRecord{"no record": nil, "an empty record": {Revision: "3", StartedTime: at}} {
+	for sentence, record := range map[string]*clusterv1alpha1.RolloutRecord{
+		"no record":       nil,
+		"an empty record": {Revision: "3", StartedTime: at},
+	} {
 		t.Run(sentence, func(t *testing.T) {
 			want := workv1alpha1.ManifestWorkReplicaSetStatus{CurrentRevision: "1", UpdateRevision: "3", Rollout: record}
 			patch, err := statusPatch(before, &want)

@@ -65,12 +65,14 @@ func (r *reconciler) watch(ctx context.Context, mgr manager.Manager) error {
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&workv1alpha1.ManifestWorkReplicaSet{}, builder.WithPredicates(changesPlan())).
-		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return r.setsOf(ctx, object.GetNamespace(), object.GetName())
-		})).
-		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return r.setsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
-		})).
+		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, object client.Object) []reconcile.Request {
+				return r.setsOf(ctx, object.GetNamespace(), object.GetName())
+			})).
+		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, object client.Object) []reconcile.Request {
+				return r.setsOf(ctx, object.GetNamespace(), object.GetLabels()[clusterv1beta1.PlacementLabel])
+			})).
 		WatchesRawSource(r.controls(mgr.GetCache())).
 		Watches(&workv1.ManifestWork{}, r.workHandler()).
 		Watches(&clusterv1.ManagedCluster{}, r.clusterHandler()).
@@ -164,7 +166,8 @@ func placementsOf(object client.Object) []string {
 // setsOf returns the sets that name a placement.
 func (r *reconciler) setsOf(ctx context.Context, namespace, placement string) []reconcile.Request {
 	list := &workv1alpha1.ManifestWorkReplicaSetList{}
-	err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{placementIndex: placement}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{placementIndex: placement},
+		client.UnsafeDisableDeepCopy)
 	if err != nil || placement == "" {
 		return nil // the cache is not read before it is ready
 	}

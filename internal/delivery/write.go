@@ -38,7 +38,8 @@ func (r *reconciler) send(ctx context.Context, s *setState, owner types.UID, spe
 		r.metrics.AddWrite(write.Verb, telemetry.WriteResult(err, apply.Refused(err)), specs.size(write))
 		s.settle(write.Cluster, cmp.Or(write.Hash, specs.wanted(write.Cluster)), err, r.options.Clock.Now())
 		if err != nil && !apierrors.IsConflict(err) {
-			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb, "cause", message(err))
+			log.FromContext(ctx).Info("the work of a cluster was not stored", "cluster", write.Cluster, "work", write.Name, "verb", write.Verb,
+				"cause", message(err))
 		}
 	})
 	return conflicts.Load()

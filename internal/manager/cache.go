@@ -44,9 +44,10 @@ func newCaches(leases *health.LeaseWatch, profiles string) cache.Options {
 	return out
 }
 
-// cacheOptions keeps out of memory what no controller reads: all Secrets but those of probes, most service accounts, leases of other components, namespaces,
-// role bindings and certificate requests without the label of a cluster, decisions of other cluster managers, and the parts of objects that the transforms drop.
-// It must not name a kind that a hub may lack, such as FormerTemplate: the manager would not start.
+// cacheOptions keeps out of memory what no controller reads: all Secrets but those of probes, most service accounts, leases of other
+// components, namespaces, role bindings and certificate requests without the label of a cluster, decisions of other cluster managers, and
+// the parts of objects that the transforms drop. It must not name a kind that a hub may lack, such as FormerTemplate: the manager would not
+// start.
 func cacheOptions(profiles string) cache.Options {
 	slimmer := transform.New()
 	return cache.Options{

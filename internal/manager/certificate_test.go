@@ -22,9 +22,15 @@ func TestCertificateHosts(t *testing.T) {
 		address cabundle.Address
 		want    []string
 	}{
-		"by Services":                 {cabundle.Address{}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
-		"by an address of this host":  {cabundle.Address{URL: "https://127.0.0.1:9443"}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
-		"by an address of another":    {cabundle.Address{URL: "https://hub.test"}, []string{"127.0.0.1", services[0], services[1], "hub.test", "localhost"}},
+		"by Services": {cabundle.Address{}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
+		"by an address of this host": {
+			cabundle.Address{URL: "https://127.0.0.1:9443"},
+			[]string{"127.0.0.1", services[0], services[1], "localhost"},
+		},
+		"by an address of another": {
+			cabundle.Address{URL: "https://hub.test"},
+			[]string{"127.0.0.1", services[0], services[1], "hub.test", "localhost"},
+		},
 		"by another port of the view": {cabundle.Address{Port: 8443}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -20,8 +20,9 @@ import (
 const deniedByWebhook = "admission webhook"
 
 var (
-	errNotReviewed = errors.New("the API server stored a placement with a wrong expression: the webhooks review nothing; see `kubectl get validatingwebhookconfigurations berth`")
-	errNoViews     = errors.New("the API server serves no views; see `kubectl get apiservice v1.view.cluster.open-cluster-management.io`")
+	errNotReviewed = errors.New("the API server stored a placement with a wrong expression: the webhooks review nothing; see `kubectl get " +
+		"validatingwebhookconfigurations berth`")
+	errNoViews = errors.New("the API server serves no views; see `kubectl get apiservice v1.view.cluster.open-cluster-management.io`")
 )
 
 // checks are the parts that the command "berth check" checks.

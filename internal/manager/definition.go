@@ -80,7 +80,8 @@ func printResult(out io.Writer, result definition.Result, dryRun bool) error {
 		text += " (dry run)"
 	}
 	if len(result.OtherStored) > 0 {
-		text += fmt.Sprintf("\n  objects may be stored in version %s too: `kubectl berth migrate --yes` stores them in the present version", strings.Join(result.OtherStored, ", "))
+		text += fmt.Sprintf("\n  objects may be stored in version %s too: `kubectl berth migrate --yes` stores them in the present version",
+			strings.Join(result.OtherStored, ", "))
 	}
 	_, err := fmt.Fprintln(out, result.Name, text)
 	return err //nolint:wrapcheck // standard output is closed

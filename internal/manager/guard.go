@@ -11,7 +11,10 @@ import (
 
 // addGuards adds the monitor that warns of roles whose guard is missing.
 func (m *managerBuilder) addGuards() error {
-	m.guards = &guard.Monitor{Roles: m.mgr.GetClient(), Hub: m.mgr.GetAPIReader(), Serving: m.options.Webhooks.enabled(), Clock: clock.RealClock{}}
+	m.guards = &guard.Monitor{
+		Roles: m.mgr.GetClient(), Hub: m.mgr.GetAPIReader(), Serving: m.options.Webhooks.enabled(),
+		Clock: clock.RealClock{},
+	}
 	registerGuardMetric(metrics.Registry, m.guards.Unguarded)
 	if err := m.mgr.Add(m.guards); err != nil {
 		return fmt.Errorf("adding the guards: %w", err)

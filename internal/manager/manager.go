@@ -260,8 +260,10 @@ func hubConfig(options Options) (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
-		addonv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, multiclusterv1alpha1.AddToScheme,
+		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
+		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
+		addonv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+		multiclusterv1alpha1.AddToScheme,
 		rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -271,7 +273,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme, caches cache.Options, lock resourcelock.Interface) ctrl.Options {
+func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme, caches cache.Options,
+	lock resourcelock.Interface,
+) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
 		// Errors after the manager is stopped follow from the stop. The error of Run holds what matters.

@@ -83,7 +83,8 @@ func registerPreflightMetric(registry prometheus.Registerer, found func() prefli
 }
 
 func describePreflight(set *telemetry.Set, found func() preflight.Report) {
-	set.Scraped("berth_hub_lacks", "CustomResourceDefinitions, their fields, and permissions that are missing on the hub, by kind. /readyz?verbose names them.",
+	set.Scraped("berth_hub_lacks", "CustomResourceDefinitions, their fields, and permissions that are missing on the hub, by kind. "+
+		"/readyz?verbose names them.",
 		func(emit telemetry.Emit) {
 			counts := map[preflight.Kind]int{}
 			for _, lack := range found().Missing {

@@ -34,7 +34,8 @@ func TestCertificateMetric(t *testing.T) {
 		t.Errorf("metrics %v, want none before there is a certificate", got)
 	}
 	end = time.Unix(1_800_000_000, 0)
-	if diff := cmp.Diff(map[string]float64{"berth_certificate_end_timestamp_seconds": 1_800_000_000}, telemetrytest.Read(t, registry)); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"berth_certificate_end_timestamp_seconds": 1_800_000_000}, telemetrytest.Read(t, registry)); diff !=
+		"" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }

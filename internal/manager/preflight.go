@@ -19,7 +19,10 @@ var errMissingRequirement = errors.New("the hub lacks a requirement of the manag
 // be decided without, and switches off the controllers that cannot run.
 func (o *Options) preflightHub(ctx context.Context, hub *rest.Config) (*preflight.Monitor, error) {
 	initial := *o // includes the controllers that are switched off below, so that the monitor checks them again
-	monitor, err := preflight.New(hub, preflight.Options{Runs: initial.runsPart, Namespace: o.LeaderElectionNamespace, Clock: clock.RealClock{}})
+	monitor, err := preflight.New(hub, preflight.Options{
+		Runs: initial.runsPart, Namespace: o.LeaderElectionNamespace,
+		Clock: clock.RealClock{},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +31,8 @@ func (o *Options) preflightHub(ctx context.Context, hub *rest.Config) (*prefligh
 		return nil, err
 	}
 	if required := found.RequiredMissing(); required != "" {
-		return nil, fmt.Errorf("the hub lacks %s: apply the definitions in config/crd and the roles in config/rbac: %w", required, errMissingRequirement)
+		return nil, fmt.Errorf("the hub lacks %s: apply the definitions in config/crd and the roles in config/rbac: %w", required,
+			errMissingRequirement)
 	}
 	var off []string
 	for _, name := range found.DisabledControllers() {

@@ -36,7 +36,8 @@ func TestWarningsLeaveTheManagerReady(t *testing.T) {
 	}{
 		{"/readyz", false, 200, "ok"},
 		{"/readyz?verbose", false, 200, "[!]warning: the ClusterRole x is not guarded\n[+]ping ok\n[+]views ok\nhealthz check passed\n"},
-		{"/readyz?verbose", true, 500, "[!]warning: the ClusterRole x is not guarded\n[+]ping ok\n[-]views failed: reason withheld\nhealthz check failed\n"},
+		{"/readyz?verbose", true, 500, "[!]warning: the ClusterRole x is not guarded\n[+]ping ok\n[-]views failed: reason " +
+			"withheld\nhealthz check failed\n"},
 		{"/readyz", true, 500, "[+]ping ok\n[-]views failed: reason withheld\nhealthz check failed\n"},
 		{"/readyz/ping", true, 200, "ok"},
 		{"/healthz", true, 200, "ok"},

@@ -98,7 +98,8 @@ func (m *managerBuilder) addWebhooks(ctx context.Context) error {
 			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
-	err = errors.Join(m.mgr.Add(deferredServer{server, m.certificates.Ready(), stopping}), m.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
+	err = errors.Join(m.mgr.Add(deferredServer{server, m.certificates.Ready(), stopping}),
+		m.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
 	if err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
@@ -108,8 +109,12 @@ func (m *managerBuilder) addWebhooks(ctx context.Context) error {
 // answers returns a check that sends a request to the server at an address of this host, as the API server would. Any response is enough.
 func answers(address string) healthz.Checker {
 	client := &http.Client{Timeout: answerTimeout, Transport: &http.Transport{
-		DisableKeepAlives: true,                                                                // each check makes a connection, as a new client would
-		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}, //nolint:gosec // the server is this process, and nothing is sent to it
+		// each check makes a connection, as a new client would
+		DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS13,
+			InsecureSkipVerify: true,
+		}, //nolint:gosec // the server is this process, and nothing is sent to it
 	}}
 	return func(request *http.Request) error {
 		probe, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
@@ -170,7 +175,8 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
 	measured.Register(conversion.Path, conversion.Handler())
-	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, m.options.registrationPolicy(mgr.GetAPIReader())))
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{},
+		m.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))

@@ -93,6 +93,7 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 // TestTheAPIServerClosesIdleConnections compares the servers' patience with that of clients such as the API server.
 func TestTheAPIServerClosesIdleConnections(t *testing.T) {
 	if client := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; client == 0 || webhookIdleTimeout <= client {
-		t.Errorf("the webhooks close idle connections after %s and their clients after %s: a request that is sent at that moment fails", webhookIdleTimeout, client)
+		t.Errorf("the webhooks close idle connections after %s and their clients after %s: a request that is sent at that moment fails",
+			webhookIdleTimeout, client)
 	}
 }

@@ -54,7 +54,8 @@ func TestNoEvictionBeforeTheBudgetIsStored(t *testing.T) {
 	if diff := cmp.Diff([]string{"status of p", "status of p-decision-1", "status of p"}, h.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	wantEvents := []string{"Normal DecisionUpdate of p-decision-1: Decisions of placement p in namespace ns are updated: 3 selected (2 held), removed 1 (c00: Mismatch 1)"}
+	wantEvents := []string{"Normal DecisionUpdate of p-decision-1: Decisions of placement p in namespace ns are updated: 3 selected (2 " +
+		"held), removed 1 (c00: Mismatch 1)"}
 	if diff := cmp.Diff(wantEvents, l.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -51,7 +51,8 @@ func TestAPlacementIsDecidedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, h.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	wantEvents := []string{"Normal DecisionCreate of p-decision-1: Decisions of placement p in namespace ns are created: 2 selected, added 2 (c00, c01)"}
+	wantEvents := []string{"Normal DecisionCreate of p-decision-1: Decisions of placement p in namespace ns are created: 2 " +
+		"selected, added 2 (c00, c01)"}
 	if diff := cmp.Diff(wantEvents, l.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -32,16 +32,22 @@ func TestDebounceScores(t *testing.T) {
 	}{
 		"one score":                          {scores: []time.Duration{0}, want: []time.Duration{quietPeriod}},
 		"two scores within the quiet period": {scores: []time.Duration{0, 4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
-		"two scores, far apart":              {scores: []time.Duration{0, time.Second}, want: []time.Duration{quietPeriod, time.Second + quietPeriod}},
-		"scores that never end":              {scores: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay}},
-		"a decision":                         {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
+		"two scores, far apart": {
+			scores: []time.Duration{0, time.Second},
+			want:   []time.Duration{quietPeriod, time.Second + quietPeriod},
+		},
+		"scores that never end": {scores: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay}},
+		"a decision":            {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
 		"an early decision": {
 			scores: []time.Duration{0, 4 * tick}, looks: []time.Duration{3 * tick}, want: []time.Duration{4*tick + quietPeriod},
 		},
 		"a decision during an endless burst": {
 			scores: every(tick, 2*maxScoreDelay), looks: []time.Duration{maxScoreDelay / 2}, want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay},
 		},
-		"scores of another placement": {scores: []time.Duration{0}, others: []time.Duration{4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
+		"scores of another placement": {
+			scores: []time.Duration{0}, others: []time.Duration{4 * tick},
+			want: []time.Duration{4*tick + quietPeriod},
+		},
 		"scores of another placement that never end": {
 			scores: []time.Duration{maxScoreDelay / 2}, others: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay},
 		},

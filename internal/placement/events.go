@@ -42,7 +42,8 @@ func decisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p pl
 	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
 	kept := result.Misconfigured.Status == metav1.ConditionTrue && result.Misconfigured.Reason != clusterv1beta1.ReasonUnknownReference
 	if kept && (old == nil || old.Message != result.Misconfigured.Message) {
-		return telemetry.NewEvent(corev1.EventTypeWarning, reasonMisconfigured, actionDecisionKept, "The last decisions are kept: %s", result.Misconfigured.Message), true
+		return telemetry.NewEvent(corev1.EventTypeWarning, reasonMisconfigured, actionDecisionKept, "The last decisions are kept: %s",
+			result.Misconfigured.Message), true
 	}
 	if len(p.Added)+len(p.Removed)+len(p.Regrouped) == 0 {
 		return telemetry.Event{}, false
@@ -51,7 +52,8 @@ func decisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p pl
 	if before.Status.NumberOfSelectedClusters == 0 {
 		reason, action, verb = reasonDecisionCreate, actionDecisionCreated, "created"
 	}
-	return telemetry.NewEvent(corev1.EventTypeNormal, reason, action, "Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
+	return telemetry.NewEvent(corev1.EventTypeNormal, reason, action,
+		"Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
 		before.Name, before.Namespace, verb, result.Selected, heldText(result), nameList(", added", p.Newcomers(), ""),
 		nameList(", restored", p.Restored, ": another client removed them"),
 		nameList(", removed", p.Removed, reasonCounts(result.Trace, p.Removed)), nameList(", regrouped", p.Regrouped, ": "+p.RegroupReason)), true

@@ -44,17 +44,26 @@ func TestDecisionEvent(t *testing.T) {
 	}{
 		"the first decision": {
 			result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: manyNames(2)},
-			want: telemetry.Event{Type: "Normal", Reason: "DecisionCreate", Action: "DecisionCreated", Note: about + "created: 2 selected, added 2 (c00, c01)"},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionCreate", Action: "DecisionCreated",
+				Note: about + "created: 2 selected, added 2 (c00, c01)",
+			},
 		},
 		"one for another": {
 			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: []string{"b"}, Removed: []string{"a"}},
-			want: telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 2 selected, added 1 (b), removed 1 (a)"},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 2 selected, added 1 (b), removed 1 (a)",
+			},
 		},
 		"some go and others are held": {
 			selected: 5,
 			result:   &engine.Result{Selected: 4, Ledger: ledger.Ledger{Held: map[string]time.Time{"b": {}, "c": {}}}},
 			plan:     plan.Plan{Removed: []string{"a"}},
-			want:     telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 4 selected (2 held), removed 1 (a)"},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 4 selected (2 held), removed 1 (a)",
+			},
 		},
 		"more than are named": {
 			selected: 1, result: &engine.Result{Selected: 13}, plan: plan.Plan{Added: manyNames(12)},
@@ -64,7 +73,10 @@ func TestDecisionEvent(t *testing.T) {
 			},
 		},
 		"a group that was too large": {
-			selected: 3, result: &engine.Result{Selected: 2}, plan: plan.Plan{Removed: []string{"z"}, Regrouped: []string{"b"}, RegroupReason: plan.RegroupTooLarge},
+			selected: 3, result: &engine.Result{Selected: 2}, plan: plan.Plan{
+				Removed: []string{"z"}, Regrouped: []string{"b"},
+				RegroupReason: plan.RegroupTooLarge,
+			},
 			want: telemetry.Event{
 				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
 				Note: about + "updated: 2 selected, removed 1 (z), regrouped 1 (b: their decision group was too large)",
@@ -87,12 +99,18 @@ func TestDecisionEvent(t *testing.T) {
 		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},
 		"a new mistake": {
 			selected: 2, result: misconfigured("no such thing"),
-			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: no such thing"},
+			want: telemetry.Event{
+				Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept",
+				Note: "The last decisions are kept: no such thing",
+			},
 		},
 		"the same mistake again": {selected: 2, message: "no such thing", result: misconfigured("no such thing")},
 		"another mistake": {
 			selected: 2, message: "no such thing", result: misconfigured("nor that"),
-			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: nor that"},
+			want: telemetry.Event{
+				Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept",
+				Note: "The last decisions are kept: nor that",
+			},
 		},
 	}
 	for name, tc := range cases {
@@ -115,7 +133,8 @@ func TestDecisionEvent(t *testing.T) {
 
 func TestNotesFitTheAPI(t *testing.T) {
 	event, _ := decisionEvent(enginetest.Placement("ns", "p").Obj(), misconfigured(strings.Repeat("ä", 4000)), plan.Plan{})
-	if len(event.Note) > 1024 || !strings.HasSuffix(event.Note, "...") || !strings.HasPrefix(event.Note, "The last") || strings.ContainsRune(event.Note, '\uFFFD') {
+	if len(event.Note) > 1024 || !strings.HasSuffix(event.Note, "...") || !strings.HasPrefix(event.Note, "The last") ||
+		strings.ContainsRune(event.Note, '\uFFFD') {
 		t.Errorf("the note has %d bytes: %q", len(event.Note), event.Note)
 	}
 }

@@ -61,7 +61,10 @@ type informed struct {
 }
 
 func newHub(t *testing.T) *fakeHub {
-	return &fakeHub{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch), stored: enginetest.NewState(), fault: func() fault { return writeOK }, betweenWrites: func() {}}
+	return &fakeHub{
+		t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch), stored: enginetest.NewState(),
+		fault: func() fault { return writeOK }, betweenWrites: func() {},
+	}
 }
 
 func (h *fakeHub) stamp(object client.Object, fresh bool) {

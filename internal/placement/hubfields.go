@@ -33,7 +33,8 @@ func withDroppedFields(c live.Input, dropped plan.Dropped) live.Input {
 			return path == policy.account || strings.HasPrefix(path, policy.account+".")
 		}) {
 			c.Faults = append(slices.Clip(c.Faults), field.Forbidden(field.NewPath("spec", policy.field),
-				"the CustomResourceDefinition of placements on the hub lacks status."+policy.account+", which stores the budget of this policy: apply config/crd"))
+				"the CustomResourceDefinition of placements on the hub lacks status."+policy.account+
+					", which stores the budget of this policy: apply config/crd"))
 		}
 	}
 	return c

@@ -145,7 +145,8 @@ func (l *loop) pendingWrites() error {
 		}
 		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, l.env), stored.Stored(key), stored.Now)
 		if !writes.Empty() {
-			return fmt.Errorf("placement %s: +%v -%v, %d writes, first to %s", key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb)
+			return fmt.Errorf("placement %s: +%v -%v, %d writes, first to %s", key, writes.Added, writes.Removed, len(writes.Writes),
+				writes.Writes[0].Verb)
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ func TestRecordedMetrics(t *testing.T) {
 		Misconfigured: engine.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Reason: "Succeedconfigured"},
 	}
 	stored := Evaluation{
-		Before: before, Result: result, Plan: p, Written: len(p.Writes), Deciding: time.Millisecond, Writing: time.Second, Latency: time.Second, Cause: "ManagedCluster",
+		Before: before, Result: result, Plan: p, Written: len(p.Writes), Deciding: time.Millisecond, Writing: time.Second, Latency: time.Second,
+		Cause: "ManagedCluster",
 	}
 	conflict, failed := stored, stored
 	conflict.Written, conflict.Failure = 2, WriteConflict
@@ -93,18 +94,25 @@ func TestPlacementStates(t *testing.T) {
 		return out
 	}
 	p, q := fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
-	const satisfied, wrong = "berth_placements reason=AllDecisionsScheduled type=PlacementSatisfied", "berth_placements reason=Misconfigured type=PlacementMisconfigured"
+	const satisfied, wrong = "berth_placements reason=AllDecisionsScheduled type=PlacementSatisfied",
+		"berth_placements reason=Misconfigured type=PlacementMisconfigured"
 	const wrongHere = "berth_namespace_placements namespace=ns reason=Misconfigured type=PlacementMisconfigured"
 	for _, step := range []struct {
 		what string
 		do   func()
 		want map[string]float64
 	}{
-		{"one comes", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
+		{
+			"one comes", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) },
+			map[string]float64{"berth_held_removals": 3, satisfied: 1},
+		},
 		{"another comes", func() {
 			m.SetState(q, 4, conditions("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
 		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
-		{"the first stays", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
+		{
+			"the first stays", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) },
+			map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1},
+		},
 		{"another client writes conditions", func() {
 			m.SetState(p, 5, conditions("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled"))
 		}, map[string]float64{

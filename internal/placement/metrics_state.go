@@ -84,15 +84,19 @@ func (m *Metrics) SetState(key fleet.Key, held int, conditions []metav1.Conditio
 // Remove removes the state of a placement that is gone or that Berth does not decide.
 func (m *Metrics) Remove(key fleet.Key) { m.states.set(key, placementState{}) }
 
-// placementHolds creates the gauge of each kind of hold of placements, by the reason that reports it. The label is constant, since the controller of
-// works reports the other kinds of the metric.
+// placementHolds creates the gauge of each kind of hold of placements, by the reason that reports it. The label is constant, since the
+// controller of works reports the other kinds of the metric.
 func placementHolds(set *telemetry.Set) map[string]prometheus.Gauge {
 	set.Define(telemetry.Definition{
-		Name: hold.MetricName, Help: hold.MetricHelp, Type: telemetry.TypeGauge, Labels: []telemetry.Label{{Name: "kind", Values: telemetry.Texts(hold.Types())}},
+		Name: hold.MetricName, Help: hold.MetricHelp, Type: telemetry.TypeGauge,
+		Labels: []telemetry.Label{{Name: "kind", Values: telemetry.Texts(hold.Types())}},
 	})
 	out := map[string]prometheus.Gauge{}
 	for reason, kind := range hold.PlacementReasons() {
-		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: hold.MetricName, Help: hold.MetricHelp, ConstLabels: prometheus.Labels{"kind": string(kind)}})
+		gauge := prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: hold.MetricName, Help: hold.MetricHelp,
+			ConstLabels: prometheus.Labels{"kind": string(kind)},
+		})
 		set.Add(gauge)
 		out[reason] = gauge
 	}
@@ -107,11 +111,13 @@ type namespaceProblems struct {
 
 func newNamespaceProblems(set *telemetry.Set) *namespaceProblems {
 	labels := append([]telemetry.Label{{
-		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + telemetry.OtherNamespaces + "` is the sum of the others",
+		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + telemetry.OtherNamespaces +
+			"` is the sum of the others",
 	}}, conditionLabels(problemReasons())...)
 	out := &namespaceProblems{}
 	set.Scraped("berth_namespace_placements",
-		"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
+		"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or "+
+			"ranked by expired scores. "+
 			"A namespace without problems has no series.", out.collect, labels...)
 	return out
 }

@@ -106,7 +106,8 @@ func (s *source) waitForTaints(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
 	case <-s.clock.After(taintTimeout):
-		log.FromContext(ctx).Info("WARNING: clusters that never joined are not all tainted yet; deciding placements anyway", "waited", taintTimeout)
+		log.FromContext(ctx).Info("WARNING: clusters that never joined are not all tainted yet; deciding placements anyway", "waited",
+			taintTimeout)
 		return nil
 	}
 }

@@ -32,7 +32,10 @@ func TestOwnerOf(t *testing.T) {
 		"named after a placement that is not there, no label": {name: "p-decision-1", want: "ns/p"},
 		"named by hand and labelled":                          {name: "mine", label: "q", placements: []string{"q"}, want: "ns/q"},
 		"named by hand like a placement, no label":            {name: "mine", placements: []string{"mine"}, want: "ns//mine"},
-		"of a placement whose name looks like a slice's":      {name: "p-decision-1-decision-2", placements: []string{"p-decision-1"}, want: "ns/p-decision-1"},
+		"of a placement whose name looks like a slice's": {
+			name: "p-decision-1-decision-2", placements: []string{"p-decision-1"},
+			want: "ns/p-decision-1",
+		},
 		"in another namespace than the placement of the name": {name: "other-decision-1", want: "ns/other"},
 	}
 	for name, tc := range cases {

@@ -23,7 +23,10 @@ const apiServerSeries = 800
 // newProcess returns the metrics of a process with an API server: histograms for each verb and resource, and work queues.
 func newProcess() *prometheus.Registry {
 	out := prometheus.NewRegistry()
-	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "apiserver_request_duration_seconds", Help: "r", Buckets: prometheus.ExponentialBuckets(.005, 1.3, 24)}, []string{"verb", "resource", "scope"})
+	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "apiserver_request_duration_seconds", Help: "r",
+		Buckets: prometheus.ExponentialBuckets(.005, 1.3, 24),
+	}, []string{"verb", "resource", "scope"})
 	depth := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})
 	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_retries_total", Help: "r"}, []string{"name"})
 	out.MustRegister(requests, depth, retries, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -37,8 +40,8 @@ func newProcess() *prometheus.Registry {
 	return out
 }
 
-// BenchmarkGather measures what the status of a manager costs: a sample, which is taken every 15 seconds, and a report, which is read while a
-// page of the hub is open. Beside them it measures the whole registry of a process with an API server.
+// BenchmarkGather measures what the status of a manager costs: a sample, which is taken every 15 seconds, and a report, which is read while
+// a page of the hub is open. Beside them it measures the whole registry of a process with an API server.
 func BenchmarkGather(b *testing.B) {
 	process := newProcess()
 	registry := telemetry.NewRegistry(prometheus.NewRegistry(), process)
@@ -48,7 +51,10 @@ func BenchmarkGather(b *testing.B) {
 	health.NewMetrics(registry, func() health.State { return health.State{Available: 1000} })
 	registerCertificate(registry, now.AddDate(1, 0, 0))
 	clock := clocktesting.NewFakeClock(now)
-	monitor, err := status.NewMonitor(status.Options{Metrics: registry.Own, Process: registry.Process, Clock: clock, Elected: make(chan struct{}), Queues: []string{"queue-1"}})
+	monitor, err := status.NewMonitor(status.Options{
+		Metrics: registry.Own, Process: registry.Process, Clock: clock,
+		Elected: make(chan struct{}), Queues: []string{"queue-1"},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

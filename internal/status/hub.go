@@ -79,7 +79,8 @@ func (h *Hub) Problems(now time.Time) []Problem {
 	var out []Problem
 	add := func(verdict, text, action string) { out = append(out, Problem{verdict, text, action}) }
 	if h.Lease != nil && !h.Lease.Held(now) {
-		add(Failing, "No manager leads. Decisions stay as they are and are not corrected.", "Start a manager, or look at its pods: kubectl get pods,lease -n berth-system")
+		add(Failing, "No manager leads. Decisions stay as they are and are not corrected.",
+			"Start a manager, or look at its pods: kubectl get pods,lease -n berth-system")
 	}
 	if h.Manager != nil {
 		for _, alert := range h.Manager.Alerts {

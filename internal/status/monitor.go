@@ -85,8 +85,10 @@ func newFigures() figures {
 	}
 	buckets := rule.Sum(rule.Metric(decisionBuckets).Rate(figureTime), "le")
 	return figures{
-		p50: rule.Quantile(0.5, buckets), p99: rule.Quantile(0.99, buckets), decisions: increase(decisionCount), evaluations: increase(evaluationCount),
-		planWrites: increase(planWrites, "result"), workWrites: increase(workWrites, "result"), bytes: increase(workBytes), retries: increase(queueRetries, "name"),
+		p50: rule.Quantile(0.5, buckets), p99: rule.Quantile(0.99, buckets), decisions: increase(decisionCount),
+		evaluations: increase(evaluationCount),
+		planWrites:  increase(planWrites, "result"), workWrites: increase(workWrites, "result"), bytes: increase(workBytes),
+		retries:  increase(queueRetries, "name"),
 		planRate: rule.Sum(rule.Metric(planWrites).Rate(rateTime)), workRate: rule.Sum(rule.Metric(workWrites).Rate(rateTime)),
 	}
 }
@@ -98,8 +100,12 @@ func NewMonitor(options Options) (*Monitor, error) {
 		return nil, fmt.Errorf("reading the shipped alerts: %w", err)
 	}
 	m := &Monitor{
-		options: options, rules: rules, figures: newFigures(), window: rule.NewWindow(keptSamples), queues: rule.NewWindow(keptSamples), since: map[string]time.Time{},
-		wanted:  map[string]bool{decisionBuckets: true, decisionCount: true, evaluationCount: true, planWrites: true, workWrites: true, workBytes: true, deliveryHeld: true, certificateEnd: true},
+		options: options, rules: rules, figures: newFigures(), window: rule.NewWindow(keptSamples), queues: rule.NewWindow(keptSamples),
+		since: map[string]time.Time{},
+		wanted: map[string]bool{
+			decisionBuckets: true, decisionCount: true, evaluationCount: true, planWrites: true, workWrites: true,
+			workBytes: true, deliveryHeld: true, certificateEnd: true,
+		},
 		process: map[string]bool{queueDepth: true, queueOldest: true, queueRetries: true, processStart: true},
 	}
 	for _, each := range rules {
@@ -184,7 +190,8 @@ func (m *Monitor) Report() Report {
 	out.Queues, out.Decisions, out.Writes = m.queuesOf(process), m.decisions(), m.writes(last)
 	for _, each := range last.Series[certificateEnd] {
 		out.Certificates = append(out.Certificates, Certificate{
-			Name: "webhooks and views", End: time.Unix(int64(each.Value), 0).UTC(), Action: "The manager renews its own certificate a month before its end.",
+			Name: "webhooks and views", End: time.Unix(int64(each.Value), 0).UTC(),
+			Action: "The manager renews its own certificate a month before its end.",
 		})
 	}
 	out.Alerts = slices.Clone(m.alerts)
@@ -236,7 +243,8 @@ func (m *Monitor) queuesOf(last rule.Sample) []Queue {
 func (m *Monitor) decisions() Decisions {
 	f, w := m.figures, m.window
 	return Decisions{
-		Over: w.Span(figureTime).Seconds(), Count: int(f.decisions.Value(w)), P50: f.p50.Value(w), P99: f.p99.Value(w), Evaluations: int(f.evaluations.Value(w)),
+		Over: w.Span(figureTime).Seconds(), Count: int(f.decisions.Value(w)), P50: f.p50.Value(w), P99: f.p99.Value(w),
+		Evaluations: int(f.evaluations.Value(w)),
 	}
 }
 

@@ -25,7 +25,8 @@ type metrics struct {
 }
 
 func newMetrics(end time.Time) *metrics {
-	out := &metrics{prometheus.NewRegistry(), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"}, []string{"name"})}
+	out := &metrics{prometheus.NewRegistry(), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "d"},
+		[]string{"name"})}
 	placement.NewMetrics(out)
 	registerCertificate(out, end)
 	out.MustRegister(out.depth)
@@ -47,7 +48,8 @@ func TestReport(t *testing.T) {
 	from.depth.WithLabelValues("of another program").Set(9)
 	clock, elected := clocktesting.NewFakeClock(now), make(chan struct{})
 	monitor, err := status.NewMonitor(status.Options{
-		Metrics: from, Process: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"}, RequestLimit: 1000, BytesLimit: 200e6,
+		Metrics: from, Process: from, Clock: clock, Replica: "pod-1_x", Elected: elected, Queues: []string{"placement", "health"},
+		RequestLimit: 1000, BytesLimit: 200e6,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +103,10 @@ func TestTheProcessIsReadForReportsOnly(t *testing.T) {
 	retries.WithLabelValues("placement").Add(100)
 	depth.WithLabelValues("placement").Set(3)
 	read, clock := &counted{Gatherer: process}, clocktesting.NewFakeClock(now)
-	monitor, err := status.NewMonitor(status.Options{Metrics: own, Process: read, Clock: clock, Elected: make(chan struct{}), Queues: []string{"placement"}})
+	monitor, err := status.NewMonitor(status.Options{
+		Metrics: own, Process: read, Clock: clock, Elected: make(chan struct{}),
+		Queues: []string{"placement"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +149,12 @@ func TestVerdict(t *testing.T) {
 		hub  status.Hub
 		want string
 	}{
-		"nothing is visible":               {status.Hub{}, status.Unknown},
-		"a leader":                         {status.Hub{Lease: held}, status.Well},
-		"a lease that was not renewed":     {status.Hub{Lease: &status.Lease{Holder: "pod-1_x", Renewed: now.Add(-time.Minute), Duration: 6 * time.Second}}, status.Failing},
+		"nothing is visible": {status.Hub{}, status.Unknown},
+		"a leader":           {status.Hub{Lease: held}, status.Well},
+		"a lease that was not renewed": {status.Hub{Lease: &status.Lease{
+			Holder: "pod-1_x", Renewed: now.Add(-time.Minute),
+			Duration: 6 * time.Second,
+		}}, status.Failing},
 		"a lease that was released":        {status.Hub{Lease: &status.Lease{Renewed: now, Duration: time.Second}}, status.Failing},
 		"a critical alert":                 {status.Hub{Lease: held, Manager: alert("critical", rule.Firing)}, status.Failing},
 		"a warning":                        {status.Hub{Lease: held, Manager: alert("warning", rule.Firing)}, status.Attention},

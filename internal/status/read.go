@@ -120,7 +120,8 @@ func (r *Reader) lease(ctx context.Context) (found *Lease, problem string) {
 	case apierrors.IsForbidden(err):
 		return nil, "You may not get " + what + ", which has the leader."
 	case apierrors.IsNotFound(err):
-		return nil, "There is no lease " + leaseName + " in the namespace " + r.options.Namespace + ": no manager has led on this hub, or it runs without leader election."
+		return nil, "There is no lease " + leaseName + " in the namespace " + r.options.Namespace +
+			": no manager has led on this hub, or it runs without leader election."
 	case err != nil:
 		return nil, "Reading " + what + ": " + err.Error()
 	}
@@ -192,7 +193,8 @@ var ErrNotPermitted = errors.New("the permission to get /metrics is missing")
 // hubCertificates returns the certificates of a connection to the hub with their ends: that which the API server serves, those that its
 // reader trusts, and that of the reader.
 func hubCertificates(ctx context.Context, hub *rest.Config, holder string) ([]Certificate, error) {
-	const renewServing = "The hub renews its own certificates while it runs; those of another API server are renewed by its tool, such as kubeadm certs renew."
+	const renewServing = "The hub renews its own certificates while it runs; those of another API server are renewed by its tool, " +
+		"such as kubeadm certs renew."
 	served, err := servedCertificate(ctx, hub)
 	if err != nil {
 		return nil, err

@@ -132,7 +132,9 @@ func follow(ctx context.Context, informers cache.Cache, views *viewcache.Cache) 
 }
 
 // stage stages the changes of one kind.
-func stage[T client.Object](views *viewcache.Cache, kind T, set func(*visibility.Edit, T), remove func(*visibility.Edit, string)) informer.Subscription {
+func stage[T client.Object](views *viewcache.Cache, kind T, set func(*visibility.Edit, T),
+	remove func(*visibility.Edit, string),
+) informer.Subscription {
 	return informer.To(kind,
 		func(_, object T) { views.Stage(func(e *visibility.Edit) { set(e, object) }) },
 		func(object T) { views.Stage(func(e *visibility.Edit) { remove(e, object.GetName()) }) })

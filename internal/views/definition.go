@@ -94,7 +94,8 @@ func (d definitions) structuralSchemas() (map[string]*structural.Structural, err
 	out := map[string]*structural.Structural{}
 	for resource, version := range d {
 		internal := &apiextensions.JSONSchemaProps{}
-		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, internal,
+			nil); err != nil {
 			return nil, fmt.Errorf("reading the schema of %s: %w", resource, err)
 		}
 		schema, err := structural.NewStructural(internal)

@@ -41,7 +41,8 @@ func newOpenAPIConfig(t *testing.T) *server.Config {
 // TestOpenAPIV2IsValidInBothForms encodes the published schemas as an API server that aggregates them does. One schema
 // that OpenAPI v2 does not have fails the document of the whole hub.
 func TestOpenAPIV2IsValidInBothForms(t *testing.T) {
-	swagger, err := builder.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIConfig, clusterModel, clusterModel+"List", setModel, setModel+"List")
+	swagger, err := builder.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIConfig, clusterModel, clusterModel+"List", setModel,
+		setModel+"List")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func checkSchema(t *testing.T, name string, schema spec.Schema) {
 
 // TestOpenAPIV3IsValidInBothForms does the same for OpenAPI v3, which has more features.
 func TestOpenAPIV3IsValidInBothForms(t *testing.T) {
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIV3Config, clusterModel, clusterModel+"List", setModel, setModel+"List")
+	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIV3Config, clusterModel, clusterModel+"List",
+		setModel, setModel+"List")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,9 @@ type Options struct {
 }
 
 // newServer returns a server that has not started.
-func newServer(ctx context.Context, hub *clientrest.Config, options Options, views *viewcache.Cache, leader *leader.Leader) (*server.GenericAPIServer, error) {
+func newServer(ctx context.Context, hub *clientrest.Config, options Options, views *viewcache.Cache,
+	leader *leader.Leader,
+) (*server.GenericAPIServer, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, vie
 		return nil, err
 	}
 	addPlacementHandlers(config, placementapi.New(placementapi.Options{
-		Record: options.Record, Deliveries: options.Deliveries, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
+		Record: options.Record, Deliveries: options.Deliveries, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs,
+		Leader: leader,
 		Status: options.Status,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
@@ -109,7 +112,8 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, vie
 func addPlacementHandlers(config *server.Config, answers *placementapi.Handler) {
 	config.BuildHandlerChainFunc = func(views http.Handler, c *server.Config) http.Handler {
 		debug := genericapifilters.WithAuthentication(
-			answers.DebugHandler(), c.Authentication.Authenticator, placementapi.UnauthorizedHandler(), c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
+			answers.DebugHandler(), c.Authentication.Authenticator, placementapi.UnauthorizedHandler(), c.Authentication.APIAudiences,
+			c.Authentication.RequestHeaderConfig)
 		debug = filters.WithMaxInFlightLimit(debug, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.LongRunningFunc)
 		debug = filters.WithPanicRecovery(genericapifilters.WithRequestInfo(debug, c.RequestInfoResolver), c.RequestInfoResolver)
 		guarded := server.DefaultBuildHandlerChain(answers.Wrap(views), c)
@@ -138,7 +142,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, views *viewcache.Cache, clock clock.WithTicker) (*server.APIGroupInfo, error) {
+func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, views *viewcache.Cache,
+	clock clock.WithTicker,
+) (*server.APIGroupInfo, error) {
 	clusters, err := definitions.tableConvertor("managedclusters")
 	if err != nil {
 		return nil, err

@@ -80,7 +80,10 @@ func randomRun(random *rand.Rand, clusters []string, failures bool) simulation.R
 			limit = intstr.IntOrString{}
 		}
 		out.Strategy.Type = clusterv1alpha1.Progressive
-		out.Strategy.Progressive = &clusterv1alpha1.RolloutProgressive{RolloutConfig: config, MandatoryDecisionGroups: mandatory, MaxConcurrency: limit}
+		out.Strategy.Progressive = &clusterv1alpha1.RolloutProgressive{
+			RolloutConfig: config, MandatoryDecisionGroups: mandatory,
+			MaxConcurrency: limit,
+		}
 	}
 	return out
 }
@@ -217,8 +220,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestALostClusterHoldsTheRollout: a canary that leaves once it has the change breaches the rollout, whatever maxFailures is. Elsewhere a lost
-// cluster counts for maxFailures.
+// TestALostClusterHoldsTheRollout: a canary that leaves once it has the change breaches the rollout, whatever maxFailures is. Elsewhere a
+// lost cluster counts for maxFailures.
 func TestALostClusterHoldsTheRollout(t *testing.T) {
 	cases := map[string]struct {
 		lost []string
@@ -241,7 +244,10 @@ func TestALostClusterHoldsTheRollout(t *testing.T) {
 					MandatoryDecisionGroups: []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}},
 				},
 			}}
-			p := simulation.Run{Strategy: strategy, Groups: divided(fleet(6), 2), Start: start, Lost: c.lost, Fleet: simulation.Fleet{Duration: time.Minute}}
+			p := simulation.Run{
+				Strategy: strategy, Groups: divided(fleet(6), 2), Start: start, Lost: c.lost,
+				Fleet: simulation.Fleet{Duration: time.Minute},
+			}
 			last, _, started := runToEnd(t, name, p)
 			if last.Phase != c.phase || started != c.started {
 				t.Errorf("%s after %d starts, want %s after %d: %s", last.Phase, started, c.phase, c.started, last.Message())
@@ -269,12 +275,16 @@ func TestADurationThatIsTooLongIsNotShort(t *testing.T) {
 func TestARunContinuesFromStatuses(t *testing.T) {
 	p := simulation.Run{
 		Strategy: &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.ProgressivePerGroup}, Groups: divided(fleet(3), 1), Start: start,
-		Statuses: []rollout.Status{{Cluster: "c0000", State: rollout.StateSucceeded}, {Cluster: "c0001", State: rollout.StateProgressing, Since: start.Add(-time.Hour)}},
-		Fleet:    simulation.Fleet{Duration: time.Minute},
+		Statuses: []rollout.Status{
+			{Cluster: "c0000", State: rollout.StateSucceeded},
+			{Cluster: "c0001", State: rollout.StateProgressing, Since: start.Add(-time.Hour)},
+		},
+		Fleet: simulation.Fleet{Duration: time.Minute},
 	}
 	var got []string
 	for moment := range p.Events() {
-		got = append(got, fmt.Sprintf("%s %s start %v, succeeded %v", moment.At.Sub(start), moment.Step.Phase, moment.Step.Apply, moment.Succeeded))
+		got = append(got, fmt.Sprintf("%s %s start %v, succeeded %v", moment.At.Sub(start), moment.Step.Phase, moment.Step.Apply,
+			moment.Succeeded))
 	}
 	want := []string{
 		"0s Waiting start [], succeeded []", "1m0s Advancing start [c0002], succeeded [c0001]", "2m0s Finished start [], succeeded [c0002]",
@@ -287,8 +297,10 @@ func TestARunContinuesFromStatuses(t *testing.T) {
 // TestADeadlineThatHasPassedAtOnce ends although no cluster reports.
 func TestADeadlineThatHasPassedAtOnce(t *testing.T) {
 	p := simulation.Run{
-		Strategy: &clusterv1alpha1.RolloutStrategy{All: &clusterv1alpha1.RolloutAll{RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: "0s"}}},
-		Groups:   divided(fleet(3), 3), Start: start, Fleet: simulation.Fleet{HangRate: 1},
+		Strategy: &clusterv1alpha1.RolloutStrategy{All: &clusterv1alpha1.RolloutAll{
+			RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: "0s"},
+		}},
+		Groups: divided(fleet(3), 3), Start: start, Fleet: simulation.Fleet{HangRate: 1},
 	}
 	last, moments, _ := runToEnd(t, "hanging", p)
 	if last.Phase != rollout.PhaseFailed || len(last.TimedOut) != 3 || moments != 2 {

@@ -152,8 +152,8 @@ const (
 	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
 	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
 	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"
-	// OriginalUIDAnnotationKey on an object that was moved from another hub is its UID on the hub where it was created. An agent recognizes its
-	// hub by this UID of its ManagedCluster.
+	// OriginalUIDAnnotationKey on an object that was moved from another hub is its UID on the hub where it was created. An agent recognizes
+	// its hub by this UID of its ManagedCluster.
 	OriginalUIDAnnotationKey = "berth-project.io/original-uid"
 	// HandOverAnnotationKey on a ManagedCluster of a hub that has moved is the hash of the Secret berth-hand-over in the namespace of the
 	// cluster, which has the URL, the CA and a token of the next hub for the agent.

@@ -13,14 +13,19 @@ import (
 // Strategies that existing clients embed are read without a field left over, and written as they came.
 func TestRolloutStrategyJSON(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
-		"an empty strategy":         {`{}`, `{}`},
-		"all, as the server fills":  {`{"type":"All","all":{"progressDeadline":"None","minSuccessTime":"0","maxFailures":0}}`, `{"type":"All","all":{"progressDeadline":"None"}}`},
+		"an empty strategy": {`{}`, `{}`},
+		"all, as the server fills": {
+			`{"type":"All","all":{"progressDeadline":"None","minSuccessTime":"0","maxFailures":0}}`,
+			`{"type":"All","all":{"progressDeadline":"None"}}`,
+		},
 		"all, with a time limit":    {`{"type":"All","all":{"progressDeadline":"1h30m"}}`, ``},
 		"a percentage and a number": {`{"type":"Progressive","progressive":{"maxFailures":"2%","maxConcurrency":10}}`, ``},
-		"mandatory groups":          {`{"type":"ProgressivePerGroup","progressivePerGroup":{"minSuccessTime":"5m0s","mandatoryDecisionGroups":[{"groupName":"canary"},{"groupIndex":3}]}}`, ``},
-		"an empty entry":            {`{"progressive":{"mandatoryDecisionGroups":[{}]}}`, ``},
-		"what Berth adds":           {`{"paused":true,"approval":{"required":[{"groupName":"prod"}],"approved":[{"groupIndex":1}]}}`, ``},
-		"approval for every group":  {`{"approval":{}}`, ``},
+		"mandatory groups": {
+			`{"type":"ProgressivePerGroup","progressivePerGroup":{"minSuccessTime":"5m0s","mandatoryDecisionGroups":[{"groupName":"canary"},{"groupIndex":3}]}}`, ``,
+		},
+		"an empty entry":           {`{"progressive":{"mandatoryDecisionGroups":[{}]}}`, ``},
+		"what Berth adds":          {`{"paused":true,"approval":{"required":[{"groupName":"prod"}],"approved":[{"groupIndex":1}]}}`, ``},
+		"approval for every group": {`{"approval":{}}`, ``},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

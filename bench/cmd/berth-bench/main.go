@@ -56,7 +56,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the binaries berth and berth-hub, as make build fills it")
 	flags.StringVar(&o.bounds, "bounds", "bench/rangespec.yaml", "file with the bounds")
-	flags.StringVar(&o.only, "only", "", "runs to measure, separated by commas, of "+runNames(run.Available())+"; empty: "+runNames(run.Defaults()))
+	flags.StringVar(&o.only, "only", "", "runs to measure, separated by commas, of "+runNames(run.Available())+"; empty: "+
+		runNames(run.Defaults()))
 	flags.StringVar(&o.read, hub.ReaderFlag, "", "read the hub of a `kubeconfig` until stopped; runs start such a process themselves")
 	flags.DurationVar(&o.soak, "for", 30*time.Minute, "how long the run soak lasts")
 	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and checks none")

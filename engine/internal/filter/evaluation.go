@@ -86,7 +86,8 @@ func (r *predicateRun) evaluate(in *bitset.BitSet) Rejected {
 		fell, ok := r.firstRejection(id)
 		yielded = r.evaluation.yield(yielded)
 		if r.evaluation.Exceeded() {
-			out.limitExceeded = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
+			out.limitExceeded = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one "+
+				"decision, and these had cost %d "+
 				"after %d of %d clusters: %s", r.at, r.evaluation.limit, r.evaluation.spent, n+1, len(ids), costAdvice)
 			break
 		}

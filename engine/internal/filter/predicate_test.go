@@ -28,7 +28,10 @@ func TestPredicates(t *testing.T) {
 		want      verdict.Verdict
 	}{
 		"no predicate matches everything": {placement: placement(), want: verdict.Verdict{Code: verdict.Selected}},
-		"the empty predicate does too":    {placement: placement().Predicate(clusterv1beta1.ClusterSelector{}), want: verdict.Verdict{Code: verdict.Selected}},
+		"the empty predicate does too": {
+			placement: placement().Predicate(clusterv1beta1.ClusterSelector{}),
+			want:      verdict.Verdict{Code: verdict.Selected},
+		},
 		"one of two predicates is enough": {placement: placement().Predicate(us).Predicate(eu), want: verdict.Verdict{Code: verdict.Selected}},
 		"every part of a predicate must hold": {
 			placement: placement().Predicate(cel(eu, `false`)),

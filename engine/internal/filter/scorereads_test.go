@@ -32,7 +32,8 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 			want: map[string]int{"stale": 2},
 		},
 		"a tier counts like a predicate": {
-			tiers: []string{reads("half"), `managedCluster.scores("load").size() == 0`}, want: map[string]int{"half": 1}, until: now.Add(2*time.Minute + 1),
+			tiers: []string{reads("half"), `managedCluster.scores("load").size() == 0`}, want: map[string]int{"half": 1},
+			until: now.Add(2*time.Minute + 1),
 		},
 		"nothing after an operand that decides the result": {predicates: []string{`true || ` + reads("stale")}, want: map[string]int{}},
 	} {
@@ -43,7 +44,10 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 			}
 			placement := p.Obj()
 			for i, text := range tc.tiers {
-				placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{Name: string(rune('a' + i)), ClusterSelector: byCEL(text)})
+				placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{
+					Name:            string(rune('a' + i)),
+					ClusterSelector: byCEL(text),
+				})
 			}
 			score := func(cluster, resource string, until time.Time) any {
 				return enginetest.Score(cluster, resource).Value("x", 1).ValidUntil(until).Obj()
@@ -55,7 +59,8 @@ func TestScoreReadsOfExpressions(t *testing.T) {
 				score("a", "stale", now.Add(-time.Hour)), score("b", "stale", now.Add(-1)))
 			s := w.Snapshot()
 			compiled := enginetest.Program(t, w)
-			matched := filter.Predicates(compiled, s.ClustersWith(fleet.TermExists).BitSet(), filter.MissingHold{Snapshot: s, Incumbents: &bitset.BitSet{}})
+			matched := filter.Predicates(compiled, s.ClustersWith(fleet.TermExists).BitSet(),
+				filter.MissingHold{Snapshot: s, Incumbents: &bitset.BitSet{}})
 			tiered := filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
 			if diff := cmp.Diff(tc.want, countClusters(filter.Expired(&matched.ScoreReads, &tiered.ScoreReads))); diff != "" {
 				t.Errorf("expired (-want +got):\n%s", diff)

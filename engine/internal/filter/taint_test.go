@@ -32,21 +32,49 @@ func TestToleration(t *testing.T) {
 		after       time.Duration
 		want        filter.Span
 	}{
-		"no toleration":                          {taint: gpu},
-		"the same key and value":                 {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Value: "x"}}, want: filter.Span{Tolerated: true}},
-		"another value":                          {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Value: "y"}}},
-		"the empty value is a value":             {taint: gpu, tolerations: []program.Toleration{{Key: "gpu"}}},
-		"Exists takes every value":               {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true}}, want: filter.Span{Tolerated: true}},
-		"an empty key with Exists takes any key": {taint: gpu, tolerations: []program.Toleration{{Exists: true}}, want: filter.Span{Tolerated: true}},
-		"another effect":                         {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: ifNew}}},
-		"the same effect":                        {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: never}}, want: filter.Span{Tolerated: true}},
-		"a moment before the end":                {gpu, []program.Toleration{{Exists: true, Seconds: new(int64(minute))}}, minute*time.Second - 1, filter.Span{Tolerated: true, Until: added.Add(time.Minute)}},
-		"the very end is over":                   {gpu, []program.Toleration{{Exists: true, Seconds: new(int64(minute))}}, time.Minute, filter.Span{Until: added.Add(time.Minute)}},
-		"0 seconds is never":                     {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}}},
-		"negative seconds are never":             {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(-5))}}},
-		"more than a lifetime has no end":        {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(forever)}}, want: filter.Span{Tolerated: true}},
+		"no toleration": {taint: gpu},
+		"the same key and value": {
+			taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Value: "x"}},
+			want: filter.Span{Tolerated: true},
+		},
+		"another value":              {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Value: "y"}}},
+		"the empty value is a value": {taint: gpu, tolerations: []program.Toleration{{Key: "gpu"}}},
+		"Exists takes every value": {
+			taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true}},
+			want: filter.Span{Tolerated: true},
+		},
+		"an empty key with Exists takes any key": {
+			taint: gpu, tolerations: []program.Toleration{{Exists: true}},
+			want: filter.Span{Tolerated: true},
+		},
+		"another effect": {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: ifNew}}},
+		"the same effect": {
+			taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: never}},
+			want: filter.Span{Tolerated: true},
+		},
+		"a moment before the end": {
+			gpu,
+			[]program.Toleration{{Exists: true, Seconds: new(int64(minute))}},
+			minute*time.Second - 1,
+			filter.Span{Tolerated: true, Until: added.Add(time.Minute)},
+		},
+		"the very end is over": {
+			gpu,
+			[]program.Toleration{{Exists: true, Seconds: new(int64(minute))}},
+			time.Minute,
+			filter.Span{Until: added.Add(time.Minute)},
+		},
+		"0 seconds is never":         {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}}},
+		"negative seconds are never": {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(-5))}}},
+		"more than a lifetime has no end": {
+			taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(forever)}},
+			want: filter.Span{Tolerated: true},
+		},
 		"a taint without timeAdded counts as added now": {
-			clusterv1.Taint{Key: "gpu", Effect: never}, []program.Toleration{{Exists: true, Seconds: new(int64(1))}}, time.Hour, filter.Span{Tolerated: true},
+			clusterv1.Taint{Key: "gpu", Effect: never},
+			[]program.Toleration{{Exists: true, Seconds: new(int64(1))}},
+			time.Hour,
+			filter.Span{Tolerated: true},
 		},
 		"0 seconds is never, even for a taint without timeAdded": {
 			taint: clusterv1.Taint{Key: "gpu", Effect: never}, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}},
@@ -95,17 +123,35 @@ func TestTaints(t *testing.T) {
 		after       time.Duration
 		want        verdict.Code
 	}{
-		"an untainted cluster passes":                                       {cluster: c(), want: verdict.Selected},
-		"NoSelect rejects a newcomer":                                       {cluster: c(taint(never)), want: verdict.Tainted},
-		"NoSelect rejects an incumbent":                                     {cluster: c(taint(never)), incumbent: true, want: verdict.Tainted},
-		"PreferNoSelect rejects no cluster":                                 {cluster: c(taint(preferNot)), want: verdict.Selected},
-		"NoSelectIfNew rejects a newcomer":                                  {cluster: c(taint(ifNew)), want: verdict.Tainted},
-		"NoSelectIfNew keeps an incumbent":                                  {cluster: c(taint(ifNew)), incumbent: true, want: verdict.Selected},
-		"NoSelectIfNew can be tolerated":                                    {cluster: c(taint(ifNew)), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Selected},
-		"an expired toleration of NoSelectIfNew rejects a newcomer":         {c(taint(ifNew)), false, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
-		"an expired toleration of NoSelectIfNew never rejects an incumbent": {c(taint(ifNew)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Selected},
-		"an expired toleration of NoSelect rejects an incumbent":            {c(taint(never)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
-		"one of two taints that is not tolerated is enough":                 {cluster: c(taint(never), clusterv1.Taint{Key: "other", Effect: never}), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Tainted},
+		"an untainted cluster passes":       {cluster: c(), want: verdict.Selected},
+		"NoSelect rejects a newcomer":       {cluster: c(taint(never)), want: verdict.Tainted},
+		"NoSelect rejects an incumbent":     {cluster: c(taint(never)), incumbent: true, want: verdict.Tainted},
+		"PreferNoSelect rejects no cluster": {cluster: c(taint(preferNot)), want: verdict.Selected},
+		"NoSelectIfNew rejects a newcomer":  {cluster: c(taint(ifNew)), want: verdict.Tainted},
+		"NoSelectIfNew keeps an incumbent":  {cluster: c(taint(ifNew)), incumbent: true, want: verdict.Selected},
+		"NoSelectIfNew can be tolerated": {
+			cluster:     c(taint(ifNew)),
+			tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Selected,
+		},
+		"an expired toleration of NoSelectIfNew rejects a newcomer": {
+			c(taint(ifNew)), false,
+			[]clusterv1beta1.Toleration{limited},
+			time.Minute, verdict.Expired,
+		},
+		"an expired toleration of NoSelectIfNew never rejects an incumbent": {
+			c(taint(ifNew)), true,
+			[]clusterv1beta1.Toleration{limited},
+			time.Minute, verdict.Selected,
+		},
+		"an expired toleration of NoSelect rejects an incumbent": {
+			c(taint(never)), true,
+			[]clusterv1beta1.Toleration{limited},
+			time.Minute, verdict.Expired,
+		},
+		"one of two taints that is not tolerated is enough": {
+			cluster: c(taint(never), clusterv1.Taint{Key: "other", Effect: never}), tolerations: []clusterv1beta1.Toleration{limited},
+			want: verdict.Tainted,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := enginetest.Placement("ns", "p")

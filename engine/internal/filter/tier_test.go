@@ -78,7 +78,10 @@ func (c tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 		}
 		return out
 	}
-	out := tierOutcome{Tiers: map[string]string{}, Rejected: named(result.Rejected), RetainedOnly: named(result.RetainedOnly), Held: map[string]string{}, FailsEverywhere: result.FailsEverywhere}
+	out := tierOutcome{
+		Tiers: map[string]string{}, Rejected: named(result.Rejected), RetainedOnly: named(result.RetainedOnly),
+		Held: map[string]string{}, FailsEverywhere: result.FailsEverywhere,
+	}
 	for id := range before.EachSet() {
 		out.Tiers[s.Name(id)] = inTier(result.TierOf(id, true))(result.TierOf(id, false))
 	}
@@ -144,15 +147,22 @@ func TestTiers(t *testing.T) {
 			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1"}, Held: noneHeld},
 		},
 		"an expression that fails on some does not match them": {
-			tierCase{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, tierOutcome{Tiers: of("0", "0", "1", "1"), Held: noneHeld},
+			tierCase{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
+			tierOutcome{Tiers: of("0", "0", "1", "1"), Held: noneHeld},
 		},
 		"an expression that fails on all it ran on fails everywhere, and its tier is named": {
 			tierCase{tiers: list(region("eu"), byCEL(`true`, `managedCluster.metadata.labels.misspelt == "x"`), every)},
-			tierOutcome{Tiers: of("0", "0", "2", "2"), Held: noneHeld, FailsEverywhere: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
+			tierOutcome{
+				Tiers: of("0", "0", "2", "2"), Held: noneHeld,
+				FailsEverywhere: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters",
+			},
 		},
 		"an expression is run only on clusters in no earlier tier": {
 			tierCase{tiers: list(byName("a", "b", "c"), byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
-			tierOutcome{Tiers: of("0", "0", "0", "2"), Held: noneHeld, FailsEverywhere: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
+			tierOutcome{
+				Tiers: of("0", "0", "0", "2"), Held: noneHeld,
+				FailsEverywhere: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters",
+			},
 		},
 		"a newcomer on which an expression is too costly is in the next tier": {
 			tierCase{tiers: list(byCEL(costly), every)}, tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: noneHeld},
@@ -166,7 +176,10 @@ func TestTiers(t *testing.T) {
 			tierOutcome{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, RetainedOnly: []string{"a"}},
 		},
 		"a newcomer that is in no other tier is rejected": {
-			tierCase{tiers: list(byCEL(costly), byName("d"))}, tierOutcome{Tiers: of("0 or none", "0", "0", "1"), Rejected: []string{"a"}, Held: noneHeld},
+			tierCase{tiers: list(byCEL(costly), byName("d"))}, tierOutcome{
+				Tiers: of("0 or none", "0", "0", "1"), Rejected: []string{"a"},
+				Held: noneHeld,
+			},
 		},
 		"of two tiers that are too costly, the first counts": {
 			tierCase{tiers: list(region("us"), byCEL(costly), byCEL(costly), every), incumbents: []string{"a"}},
@@ -180,7 +193,10 @@ func TestTiers(t *testing.T) {
 			tierCase{tiers: list(region("us"), region("eu")), held: []string{"d"}}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: noneHeld},
 		},
 		"a cluster held by its set counts among those that an expression ran on": {
-			tierCase{predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every), held: []string{"c"}},
+			tierCase{
+				predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every),
+				held: []string{"c"},
+			},
 			tierOutcome{
 				Tiers: map[string]string{"a": "1", "c": "1"}, Held: noneHeld,
 				FailsEverywhere: "tiers[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
@@ -190,7 +206,8 @@ func TestTiers(t *testing.T) {
 			tierCase{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(100))},
 			tierOutcome{
 				Tiers: of("0", "0", "0", "0"), Held: noneHeld,
-				FailsEverywhere: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 166 after 2 of 4 clusters: " +
+				FailsEverywhere: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost " +
+					"166 after 2 of 4 clusters: " +
 					"select by labels, claims or names instead, make them simpler, or divide the placement. " +
 					"The decisions stay as they are, and it is tried again once something that the placement reads changes",
 			},
@@ -206,7 +223,10 @@ func TestTiers(t *testing.T) {
 }
 
 func TestASelectedClusterChangesNoOtherTier(t *testing.T) {
-	tiers := []clusterv1beta1.ClusterSelector{byCEL(costly), byCEL(costly, `managedCluster.metadata.name != "b"`), byCEL(`managedCluster.metadata.name < "d"`)}
+	tiers := []clusterv1beta1.ClusterSelector{
+		byCEL(costly), byCEL(costly, `managedCluster.metadata.name != "b"`),
+		byCEL(`managedCluster.metadata.name < "d"`),
+	}
 	want, _ := tierCase{tiers: tiers}.run(t)
 	for _, incumbents := range [][]string{{"a"}, {"a", "b", "c", "d"}} {
 		got, _ := tierCase{tiers: tiers, incumbents: incumbents}.run(t)

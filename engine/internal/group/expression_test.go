@@ -44,8 +44,10 @@ func TestGroupsByExpression(t *testing.T) {
 			want:  []string{"1 canary#0: X", "2 #1: a"},
 		},
 		"a claim by value": {
-			state: stateOf(p().Group("none", clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}), "a"),
-			want:  []string{"1 #0: a"},
+			state: stateOf(p().Group("none", clusterv1beta1.GroupClusterSelector{
+				ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}},
+			}), "a"),
+			want: []string{"1 #0: a"},
 		},
 		"a newcomer on which an expression is too costly is not claimed": {
 			state: stateOf(p().Group("canary", byCEL(costly)), "a b X"), want: []string{"1 canary#0: a", "2 #1: X b"},
@@ -62,13 +64,15 @@ func TestGroupsByExpression(t *testing.T) {
 			want:  []string{"1 canary#0: a", "2 #1: X"},
 		},
 		"a cluster that an earlier group claims stays in the later one that it is in": {
-			state: stateOf(p().Group("one", byCEL(isCanary)).Group("two", byCEL(isCanary)), "a X", at(1, "X").Group("two", 0), at(2, "a").Group("", 1)),
-			want:  []string{"1 two#0: X", "2 #1: a"},
+			state: stateOf(p().Group("one", byCEL(isCanary)).Group("two", byCEL(isCanary)), "a X", at(1, "X").Group("two", 0),
+				at(2, "a").Group("", 1)),
+			want: []string{"1 two#0: X", "2 #1: a"},
 		},
 		"an expression that fails on every cluster moves no cluster": {
 			state: stateOf(p().Group("canary", byCEL(isCanary)).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a b X",
 				at(1, "X a")).At(enginetest.Epoch.Add(time.Minute)),
-			want: []string{"1 #0: X a"}, why: "Misconfigured: DecisionGroup:decisionGroups[1].celExpressions[0]: no such key: misspelt on every one of 3 clusters",
+			want: []string{"1 #0: X a"}, why: "Misconfigured: DecisionGroup:decisionGroups[1].celExpressions[0]: no such key: misspelt " +
+				"on every one of 3 clusters",
 		},
 		"and only the clusters that its selector matches count": {
 			state: func() *enginetest.State {

@@ -137,14 +137,21 @@ func TestAPercentageGroupIsCutDownToItsBound(t *testing.T) {
 	}{
 		"310 clusters at 20 % that became 62": {
 			stateOf(p().PerGroup("20%"), numberedClusters(0, 62), at(1, numberedClusters(0, 62)), at(2, "gone").Group("", 1)),
-			[]string{"1 #0: n000 to n018, 19", "2 #1: n019 to n031, 13", "3 #2: n032 to n044, 13", "4 #3: n045 to n057, 13", "5 #4: n058 n059 n060 n061"},
+			[]string{
+				"1 #0: n000 to n018, 19", "2 #1: n019 to n031, 13", "3 #2: n032 to n044, 13", "4 #3: n045 to n057, 13",
+				"5 #4: n058 n059 n060 n061",
+			},
 			numberedClusters(19, 62),
 		},
 		"at the bound of 1.5 x share nothing moves": {
-			stateOf(p().PerGroup("40%"), ten, at(1, "a b c d e f"), at(2, "g h i j").Group("", 1)), []string{"1 #0: a b c d e f", "2 #1: g h i j"}, "",
+			stateOf(p().PerGroup("40%"), ten, at(1, "a b c d e f"), at(2, "g h i j").Group("", 1)),
+			[]string{"1 #0: a b c d e f", "2 #1: g h i j"},
+			"",
 		},
 		"one above it moves one, into a group with room": {
-			stateOf(p().PerGroup("40%"), ten, at(1, "a c e g i j f"), at(2, "b d h").Group("", 1)), []string{"1 #0: a c e f g i", "2 #1: b d h j"}, "j",
+			stateOf(p().PerGroup("40%"), ten, at(1, "a c e g i j f"), at(2, "b d h").Group("", 1)),
+			[]string{"1 #0: a c e f g i", "2 #1: b d h j"},
+			"j",
 		},
 		"a share of one may hold two": {
 			stateOf(p().PerGroup("10%"), ten, at(1, "a b"), at(2, "c d").Group("", 1), at(3, "e f g h i j").Group("", 2)),
@@ -214,7 +221,8 @@ func TestWhatAMisconfiguredPlacementKeeps(t *testing.T) {
 			stateOf(wrong(), "b", at(1, "gone"), at(2, "b").Group("", 4)), []string{"2 #0: b"},
 		},
 		"a slice that an interrupted plan left too full is cut": {
-			stateOf(wrong(), numberedClusters(0, 120), at(1, numberedClusters(0, 120))), []string{"1 #0: n000 to n099, 100", "2 #0: n100 to n119, 20"},
+			stateOf(wrong(), numberedClusters(0, 120), at(1, numberedClusters(0, 120))),
+			[]string{"1 #0: n000 to n099, 100", "2 #0: n100 to n119, 20"},
 		},
 		"clusters of an object with another name get a slice": {
 			stateOf(wrong(), "a b", at(1, "a"), at(9, "b").Named("mine").Group("", 1)), []string{"1 #0: a", "2 #1: b"},

@@ -13,7 +13,10 @@ import (
 // FuzzQuantity gives three clusters any amounts that the API server stores. Every score is within its range, the least
 // gets no more than the most, equal amounts get equal scores, and a cluster that reports none counts in the middle.
 func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"0", "1", "100m", "1n", "-1", "64Gi", "1.5E", "9223372036854775807", "1e18", "1e400", "-1e400", "0.0000001", "5e-324"} {
+	for _, text := range []string{
+		"0", "1", "100m", "1n", "-1", "64Gi", "1.5E", "9223372036854775807", "1e18", "1e400", "-1e400", "0.0000001",
+		"5e-324",
+	} {
 		f.Add(text, "10", "64Gi")
 		f.Add("10", text, text)
 		f.Add(text, "-"+text, "1")

@@ -78,7 +78,8 @@ func TestFormulas(t *testing.T) {
 	}{
 		"Balance without decisions gives all 100": {state: threeClusters(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
 		"6: Balance with 2, 1 and 1 decisions": {
-			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance, want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance,
+			want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
 		},
 		"6: Balance with 3, 1 and 0 decisions": {
 			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}, []string{"c1"}), by: balance,
@@ -93,27 +94,35 @@ func TestFormulas(t *testing.T) {
 			want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"Balance measures by the most chosen of all clusters, candidate or gone": {
-			state: withDecisions(threeClusters(), []string{"gone", "c1"}, []string{"gone"}), by: balance, want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
+			state: withDecisions(threeClusters(), []string{"gone", "c1"}, []string{"gone"}), by: balance,
+			want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
 		},
 		"Balance leaves the placement's own decisions out": {
-			state: threeClusters().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
+			state: threeClusters().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance,
+			want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is": {
-			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance, want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
+			state: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance,
+			want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is for a negative weight": {
 			state: withDecisions(threeClusters(), []string{"c2"}).Add(mine), by: against, want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"7: Steady gives an incumbent 100 and others 0": {
-			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1}, want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
+			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1},
+			want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
 		},
 		"Steady with a negative weight counts as nothing": {
-			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
+			state: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1},
+			want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
 		},
-		"8: allocatable 10, 20 and 30":       {state: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
-		"8: all have the same":               {state: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
-		"allocatable truncates toward zero":  {state: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
-		"amounts above the range of a float": {state: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: allocatable 10, 20 and 30":      {state: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: all have the same":              {state: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
+		"allocatable truncates toward zero": {state: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
+		"amounts above the range of a float": {
+			state: sized("-1e400", "0", "1e400"), by: memory,
+			want: map[string]int64{"c1": -100, "c2": 0, "c3": 100},
+		},
 		"8: a cluster without capacity is in the middle": {
 			state: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
 			want: map[string]int64{"c1": -100, "c2": 100, "c3": 0},

@@ -50,7 +50,8 @@ func newBuckets(t *tree, counts *domainCounts, compare func(a, b int) int) *buck
 		}
 	}
 	return &buckets{
-		tree: t, counts: counts, compare: compare, byNumber: make([]bucket, len(t.domains), len(t.domains)+inner), byDomain: make([][]int, len(t.domains)),
+		tree: t, counts: counts, compare: compare, byNumber: make([]bucket, len(t.domains), len(t.domains)+inner),
+		byDomain: make([][]int, len(t.domains)),
 	}
 }
 

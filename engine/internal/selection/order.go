@@ -29,7 +29,8 @@ type order struct {
 
 func newOrder(r *pass) order {
 	out := order{
-		candidates: r.chooser.in.Candidates, nameOrder: r.chooser.in.Snapshot.NameRanks(), tiers: r.tiers(), totals: make([]int64, len(r.chooser.in.Candidates)),
+		candidates: r.chooser.in.Candidates, nameOrder: r.chooser.in.Snapshot.NameRanks(), tiers: r.tiers(),
+		totals:    make([]int64, len(r.chooser.in.Candidates)),
 		penalized: r.chooser.in.Penalized, incumbents: r.chooser.in.Snapshot.EmptySet(),
 	}
 	if r.chooser.program.HasPrioritizer(program.Balance) {

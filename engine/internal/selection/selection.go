@@ -141,7 +141,8 @@ func (p *pass) score() {
 // ones.
 func (p *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
 	by := p.chooser.program.Prioritizers[prioritizer]
-	if len(p.chooser.passes) > 0 && p.chooser.in.RetainedOnly.None() && score.IndependentOfSelection(by) && p.chooser.firstPass().columns[prioritizer].Lost == 0 {
+	if len(p.chooser.passes) > 0 && p.chooser.in.RetainedOnly.None() && score.IndependentOfSelection(by) &&
+		p.chooser.firstPass().columns[prioritizer].Lost == 0 {
 		return p.chooser.firstPass().columns[prioritizer]
 	}
 	return score.Compute(in, by, room)

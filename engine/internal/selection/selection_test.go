@@ -26,14 +26,20 @@ func TestChoice(t *testing.T) {
 		elsewhere []string
 		want      []string
 	}{
-		"ties go by name":                               {placement: p(), clusters: plain, want: []string{"a"}},
-		"a higher score goes first":                     {placement: p().AddOn("r", "s", 1), clusters: plain, want: []string{"b"}},
-		"a negative weight turns it round":              {placement: p().AddOn("r", "s", -1), clusters: plain, want: []string{"a"}},
-		"Balance alone does not displace an incumbent":  {placement: p().Mode("Exact").BuiltIn("Balance", 1), clusters: plain, incumbent: "b", elsewhere: []string{"b"}, want: []string{"b"}},
-		"without Balance and Steady the name decides":   {placement: p().Mode("Exact"), clusters: plain, incumbent: "b", want: []string{"a"}},
-		"PreferNoSelect goes before any score":          {placement: p().AddOn("r", "t", 10), clusters: both, want: []string{"b"}},
-		"PreferNoSelect is taken where no other is":     {placement: p(), clusters: both[:1], want: []string{"a"}},
-		"PreferNoSelect that is tolerated does nothing": {placement: p().Tolerate(enginetest.Tolerates("old", "")), clusters: both, want: []string{"a"}},
+		"ties go by name":                  {placement: p(), clusters: plain, want: []string{"a"}},
+		"a higher score goes first":        {placement: p().AddOn("r", "s", 1), clusters: plain, want: []string{"b"}},
+		"a negative weight turns it round": {placement: p().AddOn("r", "s", -1), clusters: plain, want: []string{"a"}},
+		"Balance alone does not displace an incumbent": {
+			placement: p().Mode("Exact").BuiltIn("Balance", 1), clusters: plain, incumbent: "b",
+			elsewhere: []string{"b"}, want: []string{"b"},
+		},
+		"without Balance and Steady the name decides": {placement: p().Mode("Exact"), clusters: plain, incumbent: "b", want: []string{"a"}},
+		"PreferNoSelect goes before any score":        {placement: p().AddOn("r", "t", 10), clusters: both, want: []string{"b"}},
+		"PreferNoSelect is taken where no other is":   {placement: p(), clusters: both[:1], want: []string{"a"}},
+		"PreferNoSelect that is tolerated does nothing": {
+			placement: p().Tolerate(enginetest.Tolerates("old", "")), clusters: both,
+			want: []string{"a"},
+		},
 		"PreferNoSelect whose toleration is over counts": {
 			placement: p().Tolerate(enginetest.TolerateFor("old", "", 1)), clusters: both, want: []string{"b"},
 		},

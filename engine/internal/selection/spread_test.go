@@ -249,11 +249,13 @@ func verdicts(result *engine.Result) map[string]string {
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
 		switch v := result.Trace.Verdict(id); argument := v.Argument.(type) {
 		case verdict.Constraint:
-			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Term, argument.Domain, argument.Lacks, argument.TakenBy)
+			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Term, argument.Domain, argument.Lacks,
+				argument.TakenBy)
 		case verdict.Wait:
 			out[cluster.Name()] = fmt.Sprintf("%s until %s", v.Code, argument.Until.Sub(enginetest.Epoch))
 		case verdict.Hold:
-			out[cluster.Name()] = fmt.Sprintf("%s: %s, problem %q, until %s", v.Code, argument.Underlying, argument.Problem, argument.Until.Sub(enginetest.Epoch))
+			out[cluster.Name()] = fmt.Sprintf("%s: %s, problem %q, until %s", v.Code, argument.Underlying, argument.Problem,
+				argument.Until.Sub(enginetest.Epoch))
 		default:
 			if v.Code != verdict.Selected {
 				out[cluster.Name()] = v.Code.String()

@@ -46,7 +46,8 @@ func newManager() *hubManager {
 	options.Works.NilExecutor = work.NilExecutorReview // a new hub has no controllers that omit the executor
 	options.Placement.EmptyingEdits = placement.HoldEmptyingEdits
 	options.Health.Simulate = true
-	options.Controllers = slices.Concat(options.Controllers, manager.RegistrationControllers(), manager.DeliveryControllers(), manager.AddOnControllers())
+	options.Controllers = slices.Concat(options.Controllers, manager.RegistrationControllers(), manager.DeliveryControllers(),
+		manager.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
@@ -65,8 +66,10 @@ func (m *hubManager) addFlags(flags *pflag.FlagSet) {
 			flag.Usage += fmt.Sprintf(" (berth manager: %s)", usual)
 		}
 	})
-	ours.Lookup("kubeconfig").Usage = "path of the kubeconfig that the manager uses; empty: one for this hub (berth manager: in-cluster, or $KUBECONFIG)"
-	ours.Lookup("log-format").Usage += "; the manager logs into the hub's log unless this or --log-level is given (berth manager: to standard error)"
+	ours.Lookup("kubeconfig").Usage = "path of the kubeconfig that the manager uses; empty: one for this hub (berth manager: " +
+		"in-cluster, or $KUBECONFIG)"
+	ours.Lookup("log-format").Usage += "; the manager logs into the hub's log unless this or --log-level is given (berth " +
+		"manager: to standard error)"
 	flags.AddFlagSet(ours)
 	m.logsItself = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
 }

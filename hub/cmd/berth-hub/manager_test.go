@@ -28,7 +28,8 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 		case forwarded.DefValue != flag.DefValue:
 			differ = append(differ, flag.Name)
 			if !strings.Contains(forwarded.Usage, "(berth manager: "+flag.DefValue) {
-				t.Errorf("--%s has the default %s, and its help does not name the manager's %s: %s", flag.Name, forwarded.DefValue, flag.DefValue, forwarded.Usage)
+				t.Errorf("--%s has the default %s, and its help does not name the manager's %s: %s", flag.Name, forwarded.DefValue, flag.DefValue,
+					forwarded.Usage)
 			}
 		}
 	})
@@ -40,7 +41,11 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 
 // flagsWithOtherDefault are the flags with another default in berth-hub.
 func flagsWithOtherDefault() []string {
-	return []string{"controllers", "emptying-edits", "health-probe-bind-address", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "metrics-bind-address", "metrics-secure", "nil-executor", "simulate", "view-bind-address", "webhook-bind-address"}
+	return []string{
+		"controllers", "emptying-edits", "health-probe-bind-address", "leader-elect-lease-duration", "leader-elect-renew-deadline",
+		"leader-elect-retry-period", "metrics-bind-address", "metrics-secure", "nil-executor", "simulate", "view-bind-address",
+		"webhook-bind-address",
+	}
 }
 
 // TestForwardedFlags: the values of the flags reach the manager.
@@ -51,7 +56,8 @@ func TestForwardedFlags(t *testing.T) {
 	if err := flags.Parse([]string{"--workers=3", "--controllers=*,-health", "--webhook-bind-address=0", "--log-level=warn"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Placement.Workers != 3 || m.options.EnabledServers().Webhooks || !m.logsItself() {
+	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Placement.Workers != 3 ||
+		m.options.EnabledServers().Webhooks || !m.logsItself() {
 		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Placement.Workers, m.options.EnabledServers().Webhooks, diff)
 	}
 }

@@ -61,7 +61,10 @@ func TestReady(t *testing.T) {
 	if err := awaitServing(ctx, hub.Config(), manager.EnabledServers{Webhooks: true, Views: true}); err != nil {
 		t.Fatal(err)
 	}
-	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": checkDefaulting, "sets": checkValidation, "views": checkViews} {
+	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{
+		"clusters": checkDefaulting, "sets": checkValidation,
+		"views": checkViews,
+	} {
 		if err := ask(t.Context(), client); err != nil {
 			t.Errorf("once ready, %s: %v", what, err)
 		}
@@ -79,7 +82,8 @@ func TestNotReadyInTime(t *testing.T) {
 	cause := errors.New("timeout")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
-	if err := awaitServing(ctx, hub.Config(), manager.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
+	if err := awaitServing(ctx, hub.Config(), manager.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) ||
+		!errors.Is(err, errDefault) {
 		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
 	}
 }

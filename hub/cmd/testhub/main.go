@@ -1,8 +1,8 @@
-// Command testhub is a hub for tests that run the other programs of Berth beside it: the control plane of berth-hub with Berth's definitions,
-// roles and policies, and nothing else.
+// Command testhub is a hub for tests that run the other programs of Berth beside it: the control plane of berth-hub with Berth's
+// definitions, roles and policies, and nothing else.
 //
-// It links no manager, agent or command line, so that a change of these does not change it, and `make test` keeps the results of tests that do
-// not run what has changed.
+// It links no manager, agent or command line, so that a change of these does not change it, and `make test` keeps the results of tests that
+// do not run what has changed.
 package main
 
 import (
@@ -33,9 +33,12 @@ func main() {
 // run serves until its context or its standard input ends. It prints the line that berth-hub prints when it is ready.
 func run(ctx context.Context, stop func(), args []string) error {
 	opts := hub.Options{
-		Manifests:       append([]fs.FS{config.CRDs(), config.Discovery()}, config.Access()...),
-		ManagerIdentity: hub.Identity{User: "system:serviceaccount:berth-system:berth", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"}},
-		Encrypt:         []string{"secrets"},
+		Manifests: append([]fs.FS{config.CRDs(), config.Discovery()}, config.Access()...),
+		ManagerIdentity: hub.Identity{
+			User:   "system:serviceaccount:berth-system:berth",
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},
+		},
+		Encrypt: []string{"secrets"},
 	}
 	flags := flag.NewFlagSet("testhub", flag.ContinueOnError)
 	flags.StringVar(&opts.DataDir, "data-dir", "", "the data folder")

@@ -87,12 +87,15 @@ func ByScore(resource, score string) func(*clusterv1beta1.PlacementSpec) {
 	return func(spec *clusterv1beta1.PlacementSpec) {
 		one := int32(1)
 		spec.NumberOfClusters = &one
-		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{{
-			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
-				Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: resource, ScoreName: score},
-			},
-			Weight: &one,
-		}}}
+		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
+			Mode: clusterv1beta1.PrioritizerPolicyModeExact,
+			Configurations: []clusterv1beta1.PrioritizerConfig{{
+				ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+					Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: resource, ScoreName: score},
+				},
+				Weight: &one,
+			}},
+		}
 	}
 }
 

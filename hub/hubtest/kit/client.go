@@ -162,8 +162,8 @@ func (c *Client) MustDeleteExisting(objects ...client.Object) {
 // Merge returns a merge patch in JSON.
 func Merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// read reads an object. It replaces the object as a whole, since decoding keeps the fields that a response lacks. After an error the object is
-// as it was.
+// read reads an object. It replaces the object as a whole, since decoding keeps the fields that a response lacks. After an error the object
+// is as it was.
 func (c *Client) read(ctx context.Context, key client.ObjectKey, object client.Object) error {
 	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem()))
 	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // of an untyped object

@@ -47,7 +47,9 @@ func (c *Client) AwaitObservedCondition(object client.Object, kind string, statu
 	return c.awaitCondition(object, kind, status, reason, true)
 }
 
-func (c *Client) awaitCondition(object client.Object, kind string, status metav1.ConditionStatus, reason string, observed bool) metav1.Condition {
+func (c *Client) awaitCondition(object client.Object, kind string, status metav1.ConditionStatus, reason string,
+	observed bool,
+) metav1.Condition {
 	c.t.Helper()
 	var out metav1.Condition
 	c.AwaitObject(object, fmt.Sprintf("%s of %s is %s %s", kind, describe(object), status, reason), func() error {

@@ -1,5 +1,6 @@
 // Package kit is what the tests of hub/integration share: a client that fails the test where a request fails, waits that report what
-// they wait for, builders of the usual objects, users with their permissions, plain HTTP requests, and a manager for all tests of a package.
+// they wait for, builders of the usual objects, users with their permissions, plain HTTP requests, and a manager for all tests of a
+// package.
 //
 // It starts no hub; package hubtest does. It decides nothing about the product: what a test expects is in the test. Every wait has a limit,
 // and fails with what it waited for and with what it saw last.
@@ -21,6 +22,6 @@
 //		f.AwaitCondition(placement, clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "")
 //	}
 //
-// The methods whose names begin with Must fail the test at once. The methods of the embedded client return errors, for tests of refusals and
-// for the checks of a wait. A method that reads into an object replaces it as a whole.
+// The methods whose names begin with Must fail the test at once. The methods of the embedded client return errors, for tests of refusals
+// and for the checks of a wait. A method that reads into an object replaces it as a whole.
 package kit

@@ -63,9 +63,14 @@ func Agent(t testing.TB, hub *hubtest.Hub, cluster, name string) *Client {
 }
 
 // Allowed returns whether the API server allows a user a request.
-func Allowed(ctx context.Context, t testing.TB, hub *hubtest.Hub, user string, groups []string, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func Allowed(ctx context.Context, t testing.TB, hub *hubtest.Hub, user string, groups []string,
+	attributes authorizationv1.ResourceAttributes,
+) (bool, error) {
 	t.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &attributes}}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, Groups: groups,
+		ResourceAttributes: &attributes,
+	}}
 	got, err := hub.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	return err == nil && got.Status.Allowed, err
 }
@@ -76,7 +81,8 @@ func AwaitAccess(t testing.TB, hub *hubtest.Hub, user string, groups []string, a
 	Await(t, fmt.Sprintf("the roles of %s are in effect", user), func(ctx context.Context) error {
 		got, err := Allowed(ctx, t, hub, user, groups, attributes)
 		if err == nil && got != want {
-			err = fmt.Errorf("%s %s/%s %s/%s of %s: allowed %t, want %t", attributes.Verb, attributes.Resource, attributes.Subresource, attributes.Namespace,
+			err = fmt.Errorf("%s %s/%s %s/%s of %s: allowed %t, want %t", attributes.Verb, attributes.Resource, attributes.Subresource,
+				attributes.Namespace,
 				attributes.Name, user, got, want)
 		}
 		return err
@@ -87,7 +93,9 @@ func AwaitAccess(t testing.TB, hub *hubtest.Hub, user string, groups []string, a
 func CertificateRequest(t testing.TB, user string, groups ...string) (request []byte, key *ecdsa.PrivateKey) {
 	t.Helper()
 	key = Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).In(t)
-	der := Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: groups}}, key)).In(t)
+	der := Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: user, Organization: groups},
+	}, key)).In(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key
 }
 
@@ -99,7 +107,10 @@ func AgentRequest(t testing.TB, cluster, agent string) *certificatesv1.Certifica
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: request, SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth,
+			},
 		},
 	}
 }

@@ -67,8 +67,8 @@ type Response struct {
 	Text string
 }
 
-// Send sends a request. A body that is a string is sent as it is, and nil as no body: a deletion with a body ignores the options in the query.
-// An error means that there is no response.
+// Send sends a request. A body that is a string is sent as it is, and nil as no body: a deletion with a body ignores the options in the
+// query. An error means that there is no response.
 func (r Requester) Send(ctx context.Context, method, path, contentType string, body any, headers ...string) (Response, error) {
 	sent, err := r.Open(ctx, method, path, contentType, body, headers...)
 	if err != nil {

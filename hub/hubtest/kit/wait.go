@@ -72,7 +72,8 @@ func (c *Client) Gone(ctx context.Context, object client.Object) error {
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%s exists, with the finalizers %v and the deletion time %v", describe(object), object.GetFinalizers(), object.GetDeletionTimestamp())
+		err = fmt.Errorf("%s exists, with the finalizers %v and the deletion time %v", describe(object), object.GetFinalizers(),
+			object.GetDeletionTimestamp())
 	}
 	return err
 }

@@ -15,8 +15,14 @@ import (
 // registrations are two identities. v1alpha1 does not have their types.
 func registrations() []addonv1beta1.RegistrationConfig {
 	return []addonv1beta1.RegistrationConfig{
-		{Type: addonv1beta1.KubeClient, KubeClient: &addonv1beta1.KubeClientConfig{Driver: "csr", Subject: addonv1beta1.KubeClientSubject{User: "search", Groups: []string{"readers"}}}},
-		{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{SignerName: "example.com/signer", Subject: addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}}}},
+		{Type: addonv1beta1.KubeClient, KubeClient: &addonv1beta1.KubeClientConfig{
+			Driver:  "csr",
+			Subject: addonv1beta1.KubeClientSubject{User: "search", Groups: []string{"readers"}},
+		}},
+		{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{
+			SignerName: "example.com/signer",
+			Subject:    addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}},
+		}},
 	}
 }
 
@@ -49,7 +55,10 @@ func TestAClientOfEitherVersionReadsBackWhatItWrote(t *testing.T) {
 	t.Log("a client of v1alpha1 that changes other fields keeps those of v1beta1")
 	alpha.Spec.InstallNamespace = "other"
 	s.MustUpdate(alpha)
-	alpha.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}
+	alpha.Status.Conditions = []metav1.Condition{{
+		Type: "Available", Status: metav1.ConditionTrue, Reason: "Test",
+		LastTransitionTime: metav1.Now(),
+	}}
 	s.MustUpdateStatus(alpha)
 	s.MustRead(beta)
 	if diff := cmp.Diff(registrations(), beta.Status.Registrations); diff != "" {

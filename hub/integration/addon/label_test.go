@@ -41,7 +41,10 @@ func (t *testHub) awaitHealth(addOn *addonv1alpha1.ManagedClusterAddOn, status m
 func (t *testHub) report(addOn *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus) {
 	t.t.Helper()
 	before := addOn.DeepCopy()
-	meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: status, Reason: "Test"})
+	meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{
+		Type:   addonv1alpha1.ManagedClusterAddOnConditionAvailable,
+		Status: status, Reason: "Test",
+	})
 	t.MustPatchStatus(addOn, client.MergeFrom(before))
 }
 

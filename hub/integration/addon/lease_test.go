@@ -73,7 +73,8 @@ func (m *testMember) renew(namespace, addOn string, at time.Time) {
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addOn}}
 	m.MustCreateMissing(lease)
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, at.UTC().Format(metav1.RFC3339Micro)))
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`,
+		at.UTC().Format(metav1.RFC3339Micro)))
 	m.MustPatch(lease, patch)
 }
 
@@ -140,9 +141,10 @@ func (t *testHub) customize(addOn *addonv1alpha1.ManagedClusterAddOn) {
 // TestTheHealthOfAnAddOnFollowsItsLease has add-ons in each state, and then changes their Leases. All of them change in one reading.
 func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	const (
-		updated, stopped, missing = addonv1alpha1.AvailableReasonLeaseUpdated, addonv1alpha1.AvailableReasonLeaseUpdateStopped, addonv1alpha1.AvailableReasonLeaseNotFound
-		yes, no, unknown          = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-		usual                     = addonv1alpha1.DefaultInstallNamespace
+		updated, stopped, missing = addonv1alpha1.AvailableReasonLeaseUpdated, addonv1alpha1.AvailableReasonLeaseUpdateStopped,
+			addonv1alpha1.AvailableReasonLeaseNotFound
+		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		usual            = addonv1alpha1.DefaultInstallNamespace
 	)
 	s := newTestHub(t)
 	s.startManager()
@@ -156,7 +158,8 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	customized := s.newAddOn("edge", "customized", "")
 	s.customize(customized)
 	s.report(customized, no)
-	fresh, steady, old, late := s.newAddOn("edge", "fresh", ""), s.newAddOn("edge", "steady", usual), s.newAddOn("edge", "old", "elsewhere"), s.newAddOn("edge", "late", "elsewhere")
+	fresh, steady, old, late := s.newAddOn("edge", "fresh", ""), s.newAddOn("edge", "steady", usual), s.newAddOn("edge", "old", "elsewhere"),
+		s.newAddOn("edge", "late", "elsewhere")
 	s.awaitHealth(fresh, yes, updated)
 	s.awaitHealth(steady, yes, updated)
 	s.awaitHealth(old, no, stopped)
@@ -185,7 +188,8 @@ func TestTheHealthOfAnAddOnFollowsItsLease(t *testing.T) {
 	s.MustDelete(old)
 	s.AwaitGone(old)
 	s.awaitLabel("edge", "old", "")
-	s.Await("the memory of the agent is bounded", func(context.Context) error { return m.checkMemory() }) // writes and deletions leave garbage for a while
+	// writes and deletions leave garbage for a while
+	s.Await("the memory of the agent is bounded", func(context.Context) error { return m.checkMemory() })
 	t.Log("a Lease that the agent may not read")
 	m.forbidLeases()
 	m.renew(usual, "unreadable", time.Now())

@@ -63,7 +63,8 @@ func (t *testHub) awaitStoredConversion(resource string) {
 		if err != nil {
 			return err
 		}
-		if bundle, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
+		if bundle, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle ==
+			"" {
 			return errNoConversion
 		}
 		return nil

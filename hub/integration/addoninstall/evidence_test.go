@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAFailedCanaryThatLeavesStopsTheRollout holds that neither the end of the manager nor the end of the canary takes the failure away: the
-// canary is tried again when it is back, and another configuration goes on.
+// TestAFailedCanaryThatLeavesStopsTheRollout holds that neither the end of the manager nor the end of the canary takes the failure away:
+// the canary is tried again when it is back, and another configuration goes on.
 func TestAFailedCanaryThatLeavesStopsTheRollout(t *testing.T) {
 	f := newFleet(t, 3)
 	f.configure("one")

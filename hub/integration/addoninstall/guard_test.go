@@ -38,7 +38,9 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 	agent := kit.As(t, shared, group+":agent", group)
 	own := addOnOf(f.clusters[0], name)
 	kit.Await(t, "the agent may report its add-on", func(ctx context.Context) error { // the API server acts on new roles with a delay
-		return agent.Status().Patch(ctx, own.DeepCopy(), merge(`{"status":{"conditions":[{"type":"Available","status":"True","reason":"ManagedClusterAddOnLeaseUpdated","message":"","lastTransitionTime":"2026-11-24T10:00:00Z"}]}}`))
+		return agent.Status().Patch(ctx, own.DeepCopy(),
+			merge(
+				`{"status":{"conditions":[{"type":"Available","status":"True","reason":"ManagedClusterAddOnLeaseUpdated","message":"","lastTransitionTime":"2026-11-24T10:00:00Z"}]}}`))
 	})
 	cma := parse(t, fmt.Sprintf("{apiVersion: %s, kind: ClusterManagementAddOn, metadata: {name: %s}}", addOnVersion, name))
 	for sentence, write := range map[string]func(ctx context.Context) error{
@@ -46,7 +48,9 @@ func TestAnAgentSteersNoAddOn(t *testing.T) {
 			return agent.Status().Patch(ctx, own.DeepCopy(), merge(`{"status":{"configReferences":[]}}`))
 		},
 		"the configurations of its cluster": func(ctx context.Context) error {
-			return agent.Patch(ctx, own.DeepCopy(), merge(`{"spec":{"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"x","name":"y"}]}}`))
+			return agent.Patch(ctx, own.DeepCopy(),
+				merge(
+					`{"spec":{"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"x","name":"y"}]}}`))
 		},
 		"the owners": func(ctx context.Context) error {
 			return agent.Patch(ctx, own.DeepCopy(), merge(`{"metadata":{"ownerReferences":[]}}`))
@@ -86,20 +90,30 @@ func TestATenantNamesOnlyConfigurationsThatItMayRead(t *testing.T) {
 	f := newFleet(t, 1)
 	f.configure("one")
 	tenant := f.account("tenant",
-		rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"managedclusteraddons"}, Verbs: []string{"create", "get", "update"}},
-		rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addondeploymentconfigs"}, ResourceNames: []string{"base", "a", "b", "c", "d", "e"}, Verbs: []string{"get"}},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"managedclusteraddons"},
+			Verbs: []string{"create", "get", "update"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addondeploymentconfigs"},
+			ResourceNames: []string{"base", "a", "b", "c", "d", "e"}, Verbs: []string{"get"},
+		},
 	)
 	object := func(version, addOn string, names ...string) *unstructured.Unstructured {
 		out := addOnOf(f.clusters[0], addOn)
 		out.SetAPIVersion("addon.open-cluster-management.io/" + version)
 		var configs []any
 		for _, name := range names {
-			configs = append(configs, map[string]any{"group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs", "namespace": f.namespace, "name": name})
+			configs = append(configs, map[string]any{
+				"group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs",
+				"namespace": f.namespace, "name": name,
+			})
 		}
 		out.Object["spec"] = map[string]any{"configs": configs}
 		return out
 	}
-	kit.Await(t, "the tenant may install an add-on", func(ctx context.Context) error { // the API server acts on new roles and policies with a delay
+	// the API server acts on new roles and policies with a delay
+	kit.Await(t, "the tenant may install an add-on", func(ctx context.Context) error {
 		return tenant.Create(ctx, object("v1alpha1", "first", "base"))
 	})
 	kit.Await(t, "the tenant may not use a configuration that it may not read", func(ctx context.Context) error {

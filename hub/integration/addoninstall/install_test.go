@@ -33,7 +33,8 @@ func TestAnAddOnFollowsItsPlacement(t *testing.T) {
 	f.configure("broken")
 	progress := f.awaitProgress(p, "broken", "Failed")
 	f.awaitVersions(p, "one!", "one", "one", "one")
-	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) || p.versionIn(progress, "lastKnownGoodConfig") != "one" {
+	if message := fmt.Sprint(condition(progress, "conditions", "Progressing")["message"]); !strings.Contains(message, f.clusters[0]) ||
+		p.versionIn(progress, "lastKnownGoodConfig") != "one" {
 		t.Errorf("the message is %q, last known good %s", message, p.versionIn(progress, "lastKnownGoodConfig"))
 	}
 	f.configure("one")

@@ -57,9 +57,11 @@ func (f *fleet) placement() *clusterv1beta1.Placement {
 		return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
 	}
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector("use", "yes")}}
-	out.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupName: "canary", ClusterSelector: clusterv1beta1.GroupClusterSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "canary"}},
-	}}}
+	out.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{
+		{GroupName: "canary", ClusterSelector: clusterv1beta1.GroupClusterSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "canary"}},
+		}},
+	}
 	return out
 }
 
@@ -131,7 +133,8 @@ kind: AddOnDeploymentConfig
 metadata: {namespace: %s, name: base}
 spec: {customizedVariables: [{name: VERSION, value: %s}]}
 `, addOnVersion, f.namespace, value))
-	kit.NoError(f.t, f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("test"), client.ForceOwnership))
+	kit.NoError(f.t, f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("test"),
+		client.ForceOwnership))
 }
 
 // installed returns the ManagedClusterAddOns of a name in the clusters of the fleet, by cluster.
@@ -174,14 +177,15 @@ func (f *fleet) awaitVersions(p *program, want ...string) {
 	})
 }
 
-// awaitProgress waits until the clusters of the placement have to reach a version, and condition Progressing is False for a reason. It returns
-// the progress.
+// awaitProgress waits until the clusters of the placement have to reach a version, and condition Progressing is False for a reason. It
+// returns the progress.
 func (f *fleet) awaitProgress(p *program, version, reason string) map[string]any {
 	f.t.Helper()
 	return f.awaitReason(p.name, reason, func(progress map[string]any) bool { return p.versionIn(progress, "desiredConfig") == version })
 }
 
-// awaitReason waits until condition Progressing of an add-on is False for a reason, and the progress passes a test. It returns the progress.
+// awaitReason waits until condition Progressing of an add-on is False for a reason, and the progress passes a test. It returns the
+// progress.
 func (f *fleet) awaitReason(name, reason string, passes func(progress map[string]any) bool) map[string]any {
 	f.t.Helper()
 	var out map[string]any

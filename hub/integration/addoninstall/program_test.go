@@ -43,7 +43,10 @@ func (f *fleet) startProgram(name string) *program {
 	f.t.Helper()
 	const group = "addon.open-cluster-management.io"
 	p := &program{name: name, versions: map[string]string{}, Client: f.account("program",
-		rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"managedclusteraddons", "addondeploymentconfigs"}, Verbs: []string{"get", "list"}},
+		rbacv1.PolicyRule{
+			APIGroups: []string{group}, Resources: []string{"managedclusteraddons", "addondeploymentconfigs"},
+			Verbs: []string{"get", "list"},
+		},
 		rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"managedclusteraddons/status"}, Verbs: []string{"update"}},
 	)}
 	ctx, stop := context.WithCancel(f.t.Context())
@@ -123,7 +126,8 @@ func (p *program) apply(ctx context.Context, object *unstructured.Unstructured, 
 	config := &unstructured.Unstructured{}
 	config.SetAPIVersion(fmt.Sprint(reference["group"]) + "/v1alpha1")
 	config.SetKind("AddOnDeploymentConfig")
-	if err := p.Get(ctx, client.ObjectKey{Namespace: fmt.Sprint(desired["namespace"]), Name: fmt.Sprint(desired["name"])}, config); err != nil {
+	if err := p.Get(ctx, client.ObjectKey{Namespace: fmt.Sprint(desired["namespace"]), Name: fmt.Sprint(desired["name"])}, config); err !=
+		nil {
 		return false, err
 	}
 	text, err := json.Marshal(map[string]any{"spec": config.Object["spec"]})

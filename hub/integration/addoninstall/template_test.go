@@ -43,7 +43,8 @@ spec:
 // storeTemplate stores the template.
 func (f *fleet) storeTemplate(version string) {
 	f.t.Helper()
-	if err := f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(f.template(version)), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+	if err := f.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(f.template(version)), client.FieldOwner("test"),
+		client.ForceOwnership); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -82,12 +83,18 @@ func (f *fleet) reportWork(cluster string, healthy bool) {
 	f.t.Helper()
 	work := kit.Work(cluster, "addon-"+f.namespace+"-deploy-0")
 	f.AwaitStatusChanged(work, func() {
-		for kind, status := range map[string]bool{workv1.WorkApplied: true, workv1.WorkAvailable: healthy, workv1.WorkDegraded: !healthy, workv1.WorkProgressing: false} {
+		for kind, status := range map[string]bool{
+			workv1.WorkApplied: true, workv1.WorkAvailable: healthy, workv1.WorkDegraded: !healthy,
+			workv1.WorkProgressing: false,
+		} {
 			text := metav1.ConditionFalse
 			if status {
 				text = metav1.ConditionTrue
 			}
-			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: text, Reason: "Test", ObservedGeneration: work.Generation})
+			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+				Type: kind, Status: text, Reason: "Test",
+				ObservedGeneration: work.Generation,
+			})
 		}
 	})
 }
@@ -196,7 +203,8 @@ func TestTheWorkOfAnotherClientStays(t *testing.T) {
 // work returns a work with the name of that of the add-on, on the first cluster.
 func (f *fleet) work(text string) *workv1.ManifestWork {
 	out := kit.Work(f.clusters[0], "addon-"+f.namespace+"-deploy-0")
-	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"agent"},"data":{"text":%q}}`, text)
+	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"agent"},"data":{"text":%q}}`,
+		text)
 	out.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
 	return out
 }
@@ -208,17 +216,21 @@ func (f *fleet) settle() {
 	name := fmt.Sprintf("%s-settled-%d", f.namespace, f.settled)
 	of := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	addOn := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name}}
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"}, Spec: f.work("x").Spec}
+	work := &workv1.ManifestWork{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: "addon-" + name + "-deploy-0"},
+		Spec:       f.work("x").Spec,
+	}
 	f.MustCreate(of, addOn)
 	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
 	work.Annotations = map[string]string{workv1.TemplateHashAnnotation: "x"}
 	f.MustCreate(work)
-	f.AwaitObject(addOn, "the manager has handled what happened before: a change of another add-on, which it handles later, is done", func() error {
-		if meta.FindStatusCondition(addOn.Status.Conditions, "TemplateDelivered") == nil {
-			return errNotYet
-		}
-		return nil
-	})
+	f.AwaitObject(addOn, "the manager has handled what happened before: a change of another add-on, which it handles later, is done",
+		func() error {
+			if meta.FindStatusCondition(addOn.Status.Conditions, "TemplateDelivered") == nil {
+				return errNotYet
+			}
+			return nil
+		})
 	f.MustDelete(addOn, of)
 }
 
@@ -272,23 +284,32 @@ func TestAStatusDeliversNothing(t *testing.T) {
 	}
 }
 
-// TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account that they run as: the agent's
-// own, or the account in the template.
+// TestTheAuthorOfATemplateMayExecute holds that a user who writes templates needs the permission for the account that they run as: the
+// agent's own, or the account in the template.
 func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	f := newFleet(t, 1)
-	templates := rbacv1.PolicyRule{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"}, Verbs: []string{"create", "get", "update"}}
-	executes := rbacv1.PolicyRule{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"}, Verbs: []string{"execute-as"}}
+	templates := rbacv1.PolicyRule{
+		APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"addontemplates"},
+		Verbs: []string{"create", "get", "update"},
+	}
+	executes := rbacv1.PolicyRule{
+		APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"},
+		Verbs: []string{"execute-as"},
+	}
 	asTools := *executes.DeepCopy()
 	asTools.ResourceNames = []string{"system:serviceaccount:tools:runner"}
 	author, editor, runner := f.account("author", templates, executes), f.account("editor", templates), f.account("runner", templates, asTools)
 	named := f.template("one")
 	account := map[string]any{"namespace": "tools", "name": "runner"}
-	if err := unstructured.SetNestedField(named.Object, map[string]any{"type": "ServiceAccount", "serviceAccount": account}, "spec", "agentSpec", "executor", "subject"); err != nil {
+	if err := unstructured.SetNestedField(named.Object, map[string]any{"type": "ServiceAccount", "serviceAccount": account}, "spec",
+		"agentSpec", "executor", "subject"); err != nil {
 		t.Fatal(err)
 	}
 	allowed := func(user *kit.Client, template *unstructured.Unstructured) {
 		t.Helper()
-		kit.Await(t, "the user may store the template", func(ctx context.Context) error { return user.Create(ctx, template.DeepCopy(), client.DryRunAll) })
+		kit.Await(t, "the user may store the template", func(ctx context.Context) error {
+			return user.Create(ctx, template.DeepCopy(), client.DryRunAll)
+		})
 	}
 	refused := func(err error) error {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "execute-as") {
@@ -300,7 +321,9 @@ func TestTheAuthorOfATemplateMayExecute(t *testing.T) {
 	allowed(author, named)
 	allowed(runner, named)
 	for _, user := range []*kit.Client{editor, runner} {
-		kit.Await(t, "the user may not store the template", func(ctx context.Context) error { return refused(user.Create(ctx, f.template("one"), client.DryRunAll)) })
+		kit.Await(t, "the user may not store the template", func(ctx context.Context) error {
+			return refused(user.Create(ctx, f.template("one"), client.DryRunAll))
+		})
 	}
 	kit.Await(t, "the editor may not name the account", func(ctx context.Context) error {
 		return refused(editor.Create(ctx, named.DeepCopy(), client.DryRunAll))

@@ -25,7 +25,10 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 	admin(t).mustCreate(t, set(name, nil))
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}
 	kit.Must(client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})).In(t)
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rule{grantNamed("create", "managedclustersets/bind", name)}}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rule{grantNamed("create", "managedclustersets/bind", name)},
+	}
 	kit.Must(client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	grants := client.RbacV1().ClusterRoleBindings()
 	grant := kit.ClusterRoleBinding(name, name, kit.ServiceAccount(namespace, "placement"))
@@ -97,7 +100,8 @@ func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	binder := newUser(t, "binder", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/bind", dev)})
 	mine := binding(namespace, dev, dev)
 	binder.mustCreate(t, mine)
-	check(t, editor.update(t, mine, "", labels(grantLabel, "grant")), 403, bindDenied(editor, "change the label "+grantLabel+" of a binding to", dev))
+	check(t, editor.update(t, mine, "", labels(grantLabel, "grant")), 403,
+		bindDenied(editor, "change the label "+grantLabel+" of a binding to", dev))
 	check(t, editor.create(t.Context(), with(binding(namespace, prod, prod), labels(grantLabel, "jane"))), 0, "")
 
 	check(t, binder.update(t, mine, "", labels(grantLabel, "jane")), 0, "")

@@ -32,7 +32,8 @@ func checkCertificateFromFiles(t *testing.T, issue func(*testing.T) (certificate
 	dir := t.TempDir()
 	authorities := writeCertificate(t, dir, issue)
 	stopManager()
-	startManager(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"), "--tls-ca-file="+filepath.Join(dir, "ca.crt"))
+	startManager(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"),
+		"--tls-ca-file="+filepath.Join(dir, "ca.crt"))
 	t.Cleanup(stopManager)
 	trusted := func(ctx context.Context) []byte {
 		webhooks, err := shared.Client(t).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
@@ -86,8 +87,8 @@ func certificateOfCA(t *testing.T) (certificate, key, authorities []byte) {
 	return certificate, key, authorities
 }
 
-// selfSignedCertificate returns what the Issuer and the Certificate of config/certmanager give. Its own key has signed it, and it is its only
-// authority, although it is no CA.
+// selfSignedCertificate returns what the Issuer and the Certificate of config/certmanager give. Its own key has signed it, and it is its
+// only authority, although it is no CA.
 func selfSignedCertificate(t *testing.T) (certificate, key, authorities []byte) {
 	t.Helper()
 	private := kit.Must(rsa.GenerateKey(rand.Reader, 2048)).In(t)

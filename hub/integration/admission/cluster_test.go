@@ -21,22 +21,27 @@ import (
 const acceptGroup = "register.open-cluster-management.io"
 
 func lacksAccept(caller *user, name string) string {
-	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not turn spec.hubAcceptsClient on: `+
-		`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "%s"`, name, caller.name, name)
+	return denied("managedclusters",
+		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not turn spec.hubAcceptsClient on: `+
+			`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "%s"`, name, caller.name, name)
 }
 
 func TestAccept(t *testing.T) {
 	requireWebhooks(t)
 	administrator := admin(t)
 	name := "c-" + unique()
-	accepts := rule{APIGroups: []string{acceptGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"}, ResourceNames: []string{name}}
+	accepts := rule{
+		APIGroups: []string{acceptGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"},
+		ResourceNames: []string{name},
+	}
 	holder := newUser(t, "holder", []rule{allVerbsOn("managedclusters"), accepts})
 	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/accept", name)})
 	object := cluster(name)
 	check(t, outsider.create(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
 	administrator.mustCreate(t, object)
 	check(t, outsider.update(t, object, "", accepted), 403, lacksAccept(outsider, name))
-	_, err := outsider.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
+	_, err := outsider.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
 	check(t, err, 403, lacksAccept(outsider, name))
 	check(t, outsider.apply(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
 	check(t, holder.update(t, object, "", accepted), 0, "")
@@ -126,12 +131,14 @@ func TestHealthTaints(t *testing.T) {
 	name := asObject(object).GetName()
 	administrator.mustCreate(t, object)
 	denial := func(key string) string {
-		return lacksTaint(agent, name, "put on, change or take away the taint cluster.open-cluster-management.io/"+key+", which reports the cluster's health")
+		return lacksTaint(agent, name, "put on, change or take away the taint cluster.open-cluster-management.io/"+key+
+			", which reports the cluster's health")
 	}
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 403, denial("unavailable"))
 	check(t, administrator.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect")), 0, "")
 	check(t, agent.update(t, object, "", taints()), 403, denial("unreachable"))
-	_, err := agent.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`), metav1.PatchOptions{})
+	_, err := agent.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`),
+		metav1.PatchOptions{})
 	check(t, err, 403, denial("unreachable"))
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect", "own:NoSelect")), 0, "")
 	keeper := newUser(t, "keeper", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/taint")})
@@ -145,7 +152,8 @@ func TestFaultyClusters(t *testing.T) {
 		`ManagedCluster.cluster.open-cluster-management.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must be the name of a namespace too: must not contain dots`))
 	twice := cluster("c-"+unique(), taints("gpu:NoSelect", "gpu:NoSelect"))
 	check(t, administrator.create(t.Context(), twice), 422, denied("managedclusters",
-		`ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: spec.taints[1]: Duplicate value: "gpu:NoSelect"`, asObject(twice).GetName()))
+		`ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: spec.taints[1]: Duplicate value: "gpu:NoSelect"`,
+		asObject(twice).GetName()))
 	for _, url := range []string{"https://", "http://a"} {
 		address := func(o *unstructured.Unstructured) {
 			_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"url": url}}, "spec", "managedClusterClientConfigs")
@@ -179,14 +187,18 @@ func TestImpersonation(t *testing.T) {
 	check(t, impersonating.create(t.Context(), object), 403, lacksPut(jane, asObject(object).GetName(), setLabel, "prod"))
 	check(t, impersonating.create(t.Context(), cluster("c-"+unique(), labels(setLabel, "dev"))), 0, "")
 	// A user without the permission to impersonate is denied.
-	refused := `managedclusters.cluster.open-cluster-management.io is forbidden: User "` + jane.name + `" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`
+	refused := `managedclusters.cluster.open-cluster-management.io is forbidden: User "` + jane.name +
+		`" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`
 	if !hubtest.RunsLinkedKubernetes() { // a former release names the user that may not be impersonated
-		refused = `users "` + impersonator.name + `" is forbidden: User "` + jane.name + `" cannot impersonate resource "users" in API group "" at the cluster scope`
+		refused = `users "` + impersonator.name + `" is forbidden: User "` + jane.name +
+			`" cannot impersonate resource "users" in API group "" at the cluster scope`
 	}
 	check(t, jane.as(t, impersonator.name).create(t.Context(), object), 403, refused)
 	check(t, impersonating.as(t, jane.name, "system:masters").create(t.Context(), object), 403,
-		`groups "system:masters" is forbidden: User "`+impersonator.name+`" cannot impersonate resource "groups" in API group "" at the cluster scope`)
-	if _, err := administrator.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		`groups "system:masters" is forbidden: User "`+impersonator.name+
+			`" cannot impersonate resource "groups" in API group "" at the cluster scope`)
+	if _, err := administrator.resourceFor(object).Get(t.Context(), asObject(object).GetName(),
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Get = %v, want the cluster not stored", err)
 	}
 }
@@ -198,7 +210,8 @@ func TestRoleBindingsDoNotCount(t *testing.T) {
 	jane := newUser(t, "jane", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclustersetbindings")})
 	roles := shared.Client(t).RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "binder"}, Rules: []rule{
-		grantNamed("create", "managedclustersets/bind"), grantNamed("create", "managedclusters/label"), grantNamed("create", "managedclustersets/join"),
+		grantNamed("create", "managedclustersets/bind"), grantNamed("create", "managedclusters/label"),
+		grantNamed("create", "managedclustersets/join"),
 	}}
 	kit.Must(roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})).In(t)
 	binds := &rbacv1.RoleBinding{

@@ -49,11 +49,17 @@ func startManager(t *testing.T, args ...string) {
 // waitForWebhooks returns once each webhook checks writes.
 func waitForWebhooks(t *testing.T) {
 	t.Helper()
-	probe := newUser(t, "probe", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclustersets"), allVerbsOn("managedclustersetbindings"), allVerbsOn("placements")})
+	probe := newUser(t, "probe", []rule{
+		allVerbsOn("managedclusters"), allVerbsOn("managedclustersets"),
+		allVerbsOn("managedclustersetbindings"), allVerbsOn("placements"),
+	})
 	kit.Await(t, "each webhook checks writes", func(ctx context.Context) error {
 		for _, object := range []map[string]any{
 			cluster("probe", labels("cluster.open-cluster-management.io/clusterset", "x")),
-			set("probe", map[string]any{"selectorType": "ExclusiveLabel", "exclusiveLabel": map[string]any{"key": "cluster.open-cluster-management.io/clusterset", "value": "default"}}),
+			set("probe", map[string]any{
+				"selectorType":   "ExclusiveLabel",
+				"exclusiveLabel": map[string]any{"key": "cluster.open-cluster-management.io/clusterset", "value": "default"},
+			}),
 			binding("default", "probe", "probe"),
 			placement("default", "probe", map[string]any{"predicates": cel("1")}),
 		} {

@@ -176,5 +176,6 @@ func check(t *testing.T, err error, code int32, message string) {
 
 // denied is the message of the API server for a denial by a webhook.
 func denied(webhook, format string, args ...any) string {
-	return fmt.Sprintf(`admission webhook "%s.cluster.open-cluster-management.io" denied the request: `, webhook) + fmt.Sprintf(format, args...)
+	return fmt.Sprintf(`admission webhook "%s.cluster.open-cluster-management.io" denied the request: `, webhook) +
+		fmt.Sprintf(format, args...)
 }

@@ -24,7 +24,8 @@ func lacksLabel(caller *user, name, doing, key, value string) string {
 	for _, resourceName := range []string{key + ":" + value, key + ":*", "*"} {
 		rights = append(rights, fmt.Sprintf(verb, "managedclusters/label", resourceName))
 	}
-	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s: this needs %s`,
+	return denied("managedclusters",
+		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s: this needs %s`,
 		name, caller.name, doing, strings.Join(rights, ", or "))
 }
 
@@ -73,7 +74,8 @@ func TestCreateInSet(t *testing.T) {
 
 // writes returns the ways in which a client can change the labels of a cluster.
 func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error {
-	patch := func(kind types.PatchType, write func(map[string]string) string) func(context.Context, *testing.T, map[string]any, map[string]string) error {
+	patch := func(kind types.PatchType, write func(map[string]string) string) func(context.Context, *testing.T, map[string]any,
+		map[string]string) error {
 		return func(ctx context.Context, _ *testing.T, object map[string]any, to map[string]string) error {
 			_, err := u.resourceFor(object).Patch(ctx, asObject(object).GetName(), kind, []byte(write(to)), metav1.PatchOptions{})
 			return err
@@ -88,7 +90,9 @@ func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any
 	}
 	return map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error{
 		"an update": func(_ context.Context, t *testing.T, object map[string]any, to map[string]string) error {
-			return u.update(t, object, "", func(o *unstructured.Unstructured) { o.SetLabels(to) }) //nolint:contextcheck // it takes the context of the test
+			return u.update(t, object, "", func(o *unstructured.Unstructured) {
+				o.SetLabels(to)
+			}) //nolint:contextcheck // it takes the context of the test
 		},
 		"a merge patch": patch(types.MergePatchType, merge),
 		"a JSON patch": patch(types.JSONPatchType, func(to map[string]string) string {
@@ -108,11 +112,20 @@ func TestMove(t *testing.T) {
 	requireWebhooks(t)
 	administrator := admin(t)
 	rights := map[string]*user{
-		"no right":      newUser(t, "none", []rule{allVerbsOn("managedclusters")}),
-		"the old":       newUser(t, "old", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")}),
-		"the new":       newUser(t, "new", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":prod")}),
-		"both":          newUser(t, "both", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev"), grantNamed("create", "managedclustersets/join", "prod")}),
-		"old + default": newUser(t, "leaver", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev", setLabel+":default")}),
+		"no right": newUser(t, "none", []rule{allVerbsOn("managedclusters")}),
+		"the old":  newUser(t, "old", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")}),
+		"the new": newUser(t, "new", []rule{
+			allVerbsOn("managedclusters"),
+			grantNamed("create", "managedclusters/label", setLabel+":prod"),
+		}),
+		"both": newUser(t, "both", []rule{
+			allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev"),
+			grantNamed("create", "managedclustersets/join", "prod"),
+		}),
+		"old + default": newUser(t, "leaver", []rule{
+			allVerbsOn("managedclusters"),
+			grantNamed("create", "managedclusters/label", setLabel+":dev", setLabel+":default"),
+		}),
 	}
 	prod, none, empty := map[string]string{setLabel: "prod"}, map[string]string{}, map[string]string{setLabel: ""}
 	for name, tc := range map[string]struct {
@@ -121,14 +134,32 @@ func TestMove(t *testing.T) {
 		refusal func(caller *user, name string) string
 		want    string
 	}{
-		"to another set, no right":                     {"no right", prod, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
-		"to another set, the right to the old":         {"the old", prod, func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "prod") }, "dev"},
-		"to another set, the right to the new":         {"the new", prod, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
-		"to another set, the right to both":            {"both", prod, nil, "prod"},
-		"out of the set, no right":                     {"no right", none, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
-		"out of the set, the right to it":              {"the old", none, func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "default") }, "dev"},
+		"to another set, no right": {
+			"no right", prod,
+			func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev",
+		},
+		"to another set, the right to the old": {
+			"the old", prod,
+			func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "prod") }, "dev",
+		},
+		"to another set, the right to the new": {
+			"the new", prod,
+			func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev",
+		},
+		"to another set, the right to both": {"both", prod, nil, "prod"},
+		"out of the set, no right": {
+			"no right", none,
+			func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev",
+		},
+		"out of the set, the right to it": {
+			"the old", none,
+			func(caller *user, name string) string { return lacksPut(caller, name, setLabel, "default") }, "dev",
+		},
 		"out of the set, and the right to the default": {"old + default", none, nil, "default"},
-		"an empty label, no right":                     {"no right", empty, func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev"},
+		"an empty label, no right": {
+			"no right", empty,
+			func(caller *user, name string) string { return lacksTake(caller, name, setLabel, "dev") }, "dev",
+		},
 		"an empty label, and the right to the default": {"old + default", empty, nil, "default"},
 	} {
 		for how, write := range writes(rights[tc.caller]) {
@@ -157,7 +188,10 @@ func TestMove(t *testing.T) {
 func TestSubresourcesChangeNothing(t *testing.T) {
 	requireWebhooks(t)
 	administrator := admin(t)
-	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"), allVerbsOn("managedclusters/scale")})
+	agent := newUser(t, "agent", []rule{
+		allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"),
+		allVerbsOn("managedclusters/scale"),
+	})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"), taints("gpu:NoSelect"))
 	administrator.mustCreate(t, object)
 	attack := func(o *unstructured.Unstructured) {
@@ -170,7 +204,8 @@ func TestSubresourcesChangeNothing(t *testing.T) {
 	bare := cluster(asObject(object).GetName(), attack)
 	check(t, agent.apply(t.Context(), bare, "status"), 0, "")
 	patch := []byte(`{"metadata":{"labels":{"` + setLabel + `":"prod"}},"spec":{"hubAcceptsClient":true,"taints":null}}`)
-	_, err := agent.resourceFor(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err := agent.resourceFor(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	check(t, err, 0, "")
 	stored := administrator.stored(t, object)
 	if version, _, _ := unstructured.NestedString(stored.Object, "status", "version", "kubernetes"); version != "v1.36.3" {
@@ -198,7 +233,8 @@ func TestDefaultSet(t *testing.T) {
 	if got, is := outsider.stored(t, loose).GetLabels()[setLabel]; is {
 		t.Errorf("a user who may not join the default set created a cluster in %q", got)
 	}
-	if got, want := outsider.takeWarnings(), `the cluster is in no exclusive set, since user "`+outsider.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
+	if got, want := outsider.takeWarnings(), `the cluster is in no exclusive set, since user "`+outsider.name+
+		`" may not put it into "default"`; len(got) != 1 || got[0] != want {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}
 	// A finalizer of a user without any permission for labels does not move the cluster and is not denied.

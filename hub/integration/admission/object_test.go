@@ -69,7 +69,8 @@ func TestBind(t *testing.T) {
 		"update": jane.update(t, mine, "", turn),
 		"apply":  jane.apply(t.Context(), with(mine, turn)),
 		"patch": func() error {
-			_, err := jane.resourceFor(mine).Patch(t.Context(), dev, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/clusterSet","value":"`+prod+`"}]`), metav1.PatchOptions{})
+			_, err := jane.resourceFor(mine).Patch(t.Context(), dev, types.JSONPatchType,
+				[]byte(`[{"op":"replace","path":"/spec/clusterSet","value":"`+prod+`"}]`), metav1.PatchOptions{})
 			return err
 		}(),
 	} {
@@ -93,9 +94,11 @@ func TestSets(t *testing.T) {
 	first, second := "first-"+unique(), "second-"+unique()
 	administrator.mustCreate(t, set(first, exclusive(region, first)))
 	invalid := func(name, why string) string {
-		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name, why)
+		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name,
+			why)
 	}
-	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first + `" claims this label already; only one set may claim a label`
+	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first +
+		`" claims this label already; only one set may claim a label`
 	check(t, administrator.create(t.Context(), set(second, exclusive(region, first))), 422, invalid(second, taken))
 	check(t, administrator.create(t.Context(), set(second, exclusive(setLabel, second))), 0, "")
 	check(t, administrator.update(t, set(second, nil), "", func(o *unstructured.Unstructured) {
@@ -108,13 +111,15 @@ func TestSets(t *testing.T) {
 	old["apiVersion"] = group + "/v1beta1"
 	check(t, administrator.create(t.Context(), old), 422, invalid(third, taken))
 
-	wrong := `ManagedClusterSet.cluster.open-cluster-management.io "` + third + `" is invalid: spec.clusterSelector.labelSelector.matchLabels[a b]: Invalid value: "c": `
+	wrong := `ManagedClusterSet.cluster.open-cluster-management.io "` + third +
+		`" is invalid: spec.clusterSelector.labelSelector.matchLabels[a b]: Invalid value: "c": `
 	if err := administrator.create(t.Context(), set(third, labelSelector("a b", "c"))); err == nil || !strings.Contains(err.Error(), wrong) {
 		t.Errorf("Create = %v, want %q", err, wrong)
 	}
 	administrator.takeWarnings()
 	administrator.mustCreate(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
-	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, administrator.takeWarnings()); diff != "" {
+	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"},
+		administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	// An old error may remain, and no other error may be added.
@@ -132,9 +137,10 @@ func TestSets(t *testing.T) {
 func TestPlacements(t *testing.T) {
 	requireWebhooks(t)
 	administrator, namespace := admin(t), shared.Namespace(t)
-	check(t, administrator.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422, denied("placements",
-		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
-			`Invalid value: "1 + 1": compilation failed: the expression yields int, want bool`))
+	check(t, administrator.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422,
+		denied("placements",
+			`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
+				`Invalid value: "1 + 1": compilation failed: the expression yields int, want bool`))
 	good := placement(namespace, "good", map[string]any{"clusterSets": []any{"dev"}})
 	administrator.takeWarnings()
 	administrator.mustCreate(t, good)
@@ -153,7 +159,8 @@ func TestPlacements(t *testing.T) {
 		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
 	}}}}}
 	administrator.mustCreate(t, placement(namespace, "none", map[string]any{"predicates": none}))
-	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist"}, administrator.takeWarnings()); diff != "" {
+	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists " +
+		"and claim a does not exist"}, administrator.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	old := placement("default", oldPlacement, nil)
@@ -163,6 +170,8 @@ func TestPlacements(t *testing.T) {
 	check(t, administrator.update(t, old, "", number), 0, "")
 	check(t, administrator.update(t, old, "", func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, cel("2"), "spec", "predicates")
-	}), 422, denied("placements", `Placement.cluster.open-cluster-management.io "%s" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
-		`Invalid value: "2": compilation failed: the expression yields int, want bool`, oldPlacement))
+	}), 422,
+		denied("placements",
+			`Placement.cluster.open-cluster-management.io "%s" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
+				`Invalid value: "2": compilation failed: the expression yields int, want bool`, oldPlacement))
 }

@@ -112,7 +112,8 @@ const (
 )
 
 func (u *user) merge(ctx context.Context, content map[string]any, patch string, subresources ...string) error {
-	_, err := u.resourceFor(content).Patch(ctx, asObject(content).GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err := u.resourceFor(content).Patch(ctx, asObject(content).GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+		subresources...)
 	return err
 }
 
@@ -128,7 +129,8 @@ func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
 		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "ClusterRole",
 		"metadata": map[string]any{"name": "berth:managedclusterset:binder:" + unique()},
 	}
-	if err := keeper.create(t.Context(), role); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'berth-set-roles'") {
+	if err := keeper.create(t.Context(), role); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'berth-set-roles'") {
 		t.Errorf("an empty role of a set: %v, want it refused", err)
 	}
 }
@@ -139,7 +141,8 @@ func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	requireWebhooks(t)
 	administrator, namespace := admin(t), shared.Namespace(t)
 	agent := newUser(t, "agent", []rule{
-		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}}, grantNamed("patch", "managedclusters/status"),
+		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}},
+		grantNamed("patch", "managedclusters/status"),
 	})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"))
 	administrator.mustCreate(t, object)
@@ -163,7 +166,8 @@ func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	stopManager()
 	for name, beat := range beats {
 		without[name] = median(t, beat)
-		t.Logf("writing %s takes %s with the manager and %s without it: ratio %.2f", name, with[name], without[name], float64(without[name])/float64(with[name]))
+		t.Logf("writing %s takes %s with the manager and %s without it: ratio %.2f", name, with[name], without[name],
+			float64(without[name])/float64(with[name]))
 		if without[name] > quickTimeout {
 			t.Errorf("writing %s takes %s without the manager, want at most %s", name, without[name], quickTimeout)
 		}
@@ -221,7 +225,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	client := shared.Client(t)
 	versions := func() [2]string {
 		secret := kit.Must(client.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})).In(t)
-		webhooks := kit.Must(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "berth", metav1.GetOptions{})).In(t)
+		webhooks := kit.Must(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "berth",
+			metav1.GetOptions{})).In(t)
 		return [2]string{secret.ResourceVersion, string(webhooks.Webhooks[0].ClientConfig.CABundle)}
 	}
 	before := versions()

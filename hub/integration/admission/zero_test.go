@@ -58,7 +58,9 @@ func TestZeroValuesAreAccepted(t *testing.T) {
 func TestAGroupSizeThatNoClientReadsIsRefused(t *testing.T) {
 	requireWebhooks(t)
 	for _, size := range []int64{99999999999, -99999999999, -1} {
-		sized := placement("default", "sized", map[string]any{"decisionStrategy": map[string]any{"groupStrategy": map[string]any{"clustersPerDecisionGroup": size}}})
+		sized := placement("default", "sized", map[string]any{"decisionStrategy": map[string]any{
+			"groupStrategy": map[string]any{"clustersPerDecisionGroup": size},
+		}})
 		err := admin(t).create(t.Context(), sized)
 		if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "clustersPerDecisionGroup") {
 			t.Errorf("%d clusters in a group: got %v, want a refusal that names clustersPerDecisionGroup", size, err)

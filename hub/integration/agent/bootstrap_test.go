@@ -36,8 +36,9 @@ func bootstrapUsers(t *testing.T) map[string]requester {
 // TestClustersThatABootstrapUserMayCreate varies one field of a new cluster.
 func TestClustersThatABootstrapUserMayCreate(t *testing.T) {
 	const (
-		who     = "a bootstrap user "
-		label   = who + "may not change labels, which decide the sets and placements of a cluster: only cluster.open-cluster-management.io/clusterset=default"
+		who   = "a bootstrap user "
+		label = who + "may not change labels, which decide the sets and placements of a cluster: only " +
+			"cluster.open-cluster-management.io/clusterset=default"
 		taint   = who + "may not change spec.taints"
 		mark    = who + "may not change annotations but those that begin with"
 		lease   = who + "may not change spec.leaseDurationSeconds to more than 600"
@@ -47,7 +48,9 @@ func TestClustersThatABootstrapUserMayCreate(t *testing.T) {
 		withRole(t, user, "bootstrap-"+identity, bootstrapRules()...)
 		user.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "create", Group: clusterGroup, Resource: "managedclusters"})
 		for sentence, test := range map[string]struct{ patch, want string }{
-			"as agents send it":               {`{"metadata":{"annotations":{"agent.open-cluster-management.io/a":"b"}},"spec":{"managedClusterClientConfigs":[{"url":"https://x"}],"hubAcceptsClient":false,"leaseDurationSeconds":60}}`, ""},
+			"as agents send it": {
+				`{"metadata":{"annotations":{"agent.open-cluster-management.io/a":"b"}},"spec":{"managedClusterClientConfigs":[{"url":"https://x"}],"hubAcceptsClient":false,"leaseDurationSeconds":60}}`, "",
+			},
 			"with nothing":                    {`{}`, ""},
 			"in the default set":              {`{"metadata":{"labels":{"` + setLabel + `":"default"}}}`, ""},
 			"in no set":                       {`{"metadata":{"labels":{"` + setLabel + `":""}}}`, ""},
@@ -59,13 +62,19 @@ func TestClustersThatABootstrapUserMayCreate(t *testing.T) {
 			"accepted":                        {`{"spec":{"hubAcceptsClient":true}}`, who + "may not change spec.hubAcceptsClient"},
 			"in another set":                  {`{"metadata":{"labels":{"` + setLabel + `":"team"}}}`, label},
 			"in a set by a label":             {`{"metadata":{"labels":{"env":"prod"}}}`, label},
-			"with a label of the cluster":     {`{"metadata":{"labels":{"` + infoPrefix + `a":"b"}}}`, who + "may not change the label " + infoPrefix + "a"},
-			"simulated":                       {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, mark},
-			"with a recorded UID":             {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":"u"}}}`, mark},
-			"with a requester":                {`{"metadata":{"annotations":{"berth-project.io/join-requester":"me"}}}`, mark},
-			"with a finalizer":                {`{"metadata":{"finalizers":["example.com/mine"]}}`, who + "may not change metadata.finalizers"},
-			"with an owner":                   {`{"metadata":{"ownerReferences":[` + unknownOwner + `]}}`, who + "may not change metadata.finalizers"},
-			"with a period of a day":          {`{"spec":{"leaseDurationSeconds":86400}}`, lease},
+			"with a label of the cluster": {
+				`{"metadata":{"labels":{"` + infoPrefix + `a":"b"}}}`,
+				who + "may not change the label " + infoPrefix + "a",
+			},
+			"simulated":           {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, mark},
+			"with a recorded UID": {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":"u"}}}`, mark},
+			"with a requester":    {`{"metadata":{"annotations":{"berth-project.io/join-requester":"me"}}}`, mark},
+			"with a finalizer":    {`{"metadata":{"finalizers":["example.com/mine"]}}`, who + "may not change metadata.finalizers"},
+			"with an owner": {
+				`{"metadata":{"ownerReferences":[` + unknownOwner + `]}}`,
+				who + "may not change metadata.finalizers",
+			},
+			"with a period of a day": {`{"spec":{"leaseDurationSeconds":86400}}`, lease},
 		} {
 			t.Run(identity+"/"+sentence, func(t *testing.T) {
 				user.create(t, clusters+"?dryRun=All", cluster(t, "new-cluster", test.patch)).expect(t, test.want)
@@ -80,7 +89,8 @@ func TestABootstrapUserChangesNoCluster(t *testing.T) {
 	for _, user := range bootstrapUsers(t) {
 		who := withEveryRole(t, user)
 		const refused = "a bootstrap user may not "
-		who.merge(t, path, `{"spec":{"hubAcceptsClient":true}}`).expectRefusal(t, refused+`UPDATE managedclusters.cluster.open-cluster-management.io "existing"`)
+		who.merge(t, path, `{"spec":{"hubAcceptsClient":true}}`).expectRefusal(t,
+			refused+`UPDATE managedclusters.cluster.open-cluster-management.io "existing"`)
 		who.merge(t, path+"/status", `{"status":{"version":{"kubernetes":"v0"}}}`).expectRefusal(t, refused+"UPDATE managedclusters/status")
 		who.remove(t, path).expectRefusal(t, refused+"DELETE managedclusters")
 	}
@@ -92,7 +102,8 @@ func TestAStolenJoinTokenGivesNothingOfAnotherCluster(t *testing.T) {
 	who := withEveryRole(t, newRequester(t, registration.JoinUser("stolen-a"), "system:serviceaccounts", "system:serviceaccounts:berth-join"))
 	const refused = `the join token of the cluster "stolen-a" may not `
 	who.create(t, clusters, cluster(t, "stolen-c", `{}`)).expectRefusal(t, refused+"CREATE managedclusters")
-	who.merge(t, clusters+"/stolen-b", `{"metadata":{"annotations":{"berth-project.io/join-requester":"`+who.Name()+`"}}}`).expectRefusal(t, refused+"UPDATE managedclusters")
+	who.merge(t, clusters+"/stolen-b", `{"metadata":{"annotations":{"berth-project.io/join-requester":"`+who.Name()+`"}}}`).expectRefusal(t,
+		refused+"UPDATE managedclusters")
 	who.merge(t, leases("stolen-b")+"/managed-cluster-lease", `{"spec":{"renewTime":null}}`).expectRefusal(t, refused+"UPDATE leases")
 	who.create(t, clusters+"?dryRun=All", cluster(t, "stolen-a", `{}`)).expect(t, "")
 	who.create(t, requests+"?dryRun=All", object{"metadata": object{"generateName": "stolen-a-"}, "spec": object{

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	ofFields       = `the agent of the cluster "fields" `
-	noLabel        = ofFields + `may not change labels, which decide the sets and placements of a cluster: only those that begin with "info.open-cluster-management.io/"`
+	ofFields = `the agent of the cluster "fields" `
+	noLabel  = ofFields +
+		`may not change labels, which decide the sets and placements of a cluster: only those that begin with "info.open-cluster-management.io/"`
 	noTaint        = ofFields + "may not change spec.taints"
 	noAnnotation   = ofFields + `may not change annotations but those that begin with "agent.open-cluster-management.io/"`
 	noMetadata     = ofFields + "may not change metadata.finalizers and metadata.ownerReferences of a cluster"
@@ -26,36 +27,47 @@ func TestFieldsOfItsClusterThatAnAgentMayChange(t *testing.T) {
 	acceptedCluster(t, "fields")
 	path := clusters + "/fields"
 	administrator(t).merge(t, path, `{
-		"metadata":{"labels":{"env":"test","`+setLabel+`":"default"},"annotations":{"berth-project.io/cluster-uid":"u","agent.open-cluster-management.io/a":"b"}},
+		"metadata":{"labels":{"env":"test","`+setLabel+
+		`":"default"},"annotations":{"berth-project.io/cluster-uid":"u","agent.open-cluster-management.io/a":"b"}},
 		"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).mustSucceed(t)
 	before := mustGet(t, path)
 	who := newAgent(t, "fields")
 	for sentence, test := range map[string]struct{ patch, want string }{
-		"nothing":                                 {`{}`, ""},
-		"its addresses":                           {`{"spec":{"managedClusterClientConfigs":[{"url":"https://fields.example.com","caBundle":"Yg=="}]}}`, ""},
-		"an annotation of agents":                 {`{"metadata":{"annotations":{"agent.open-cluster-management.io/c":"d"}}}`, ""},
-		"an annotation of agents, away":           {`{"metadata":{"annotations":{"agent.open-cluster-management.io/a":null}}}`, ""},
-		"a label":                                 {`{"metadata":{"labels":{"tier":"gold"}}}`, noLabel},
-		"another value of a label":                {`{"metadata":{"labels":{"env":"prod"}}}`, noLabel},
-		"a label, away":                           {`{"metadata":{"labels":{"env":null}}}`, noLabel},
-		"all labels, away":                        {`{"metadata":{"labels":null}}`, noLabel},
-		"the set":                                 {`{"metadata":{"labels":{"` + setLabel + `":"other"}}}`, noLabel},
-		"the set, away":                           {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noLabel},
-		"a label that only looks permitted":       {`{"metadata":{"labels":{"info.open-cluster-management.io.example.com/a":"b"}}}`, noLabel},
-		"a label of the cluster without a role":   {`{"metadata":{"labels":{"` + infoPrefix + `a":"b"}}}`, ofFields + "may not change the label " + infoPrefix + `a: this needs the verb "create" on`},
-		"a taint":                                 {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"},{"key":"mine","effect":"NoSelect"}]}}`, noTaint},
-		"a taint, away":                           {`{"spec":{"taints":null}}`, noTaint},
-		"the effect of a taint":                   {`{"spec":{"taints":[{"key":"maintenance","effect":"PreferNoSelect"}]}}`, noTaint},
-		"the taint that it is unreachable":        {`{"spec":{"taints":[{"key":"` + unreachableKey + `","effect":"NoSelect"}]}}`, noTaint},
-		"the period of its lease":                 {`{"spec":{"leaseDurationSeconds":100000}}`, noLease},
-		"a shorter period of its lease":           {`{"spec":{"leaseDurationSeconds":1}}`, noLease},
-		"that it is not accepted":                 {`{"spec":{"hubAcceptsClient":false}}`, noAcceptance},
-		"that it is simulated":                    {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noAnnotation},
-		"its recorded UID":                        {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":"other"}}}`, noAnnotation},
-		"its recorded UID, away":                  {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":null}}}`, noAnnotation},
-		"the requester of its join":               {`{"metadata":{"annotations":{"berth-project.io/join-requester":"any"}}}`, noAnnotation},
-		"an annotation that only looks permitted": {`{"metadata":{"annotations":{"agent.open-cluster-management.io.example.com/a":"b"}}}`, noAnnotation},
-		"a finalizer":                             {`{"metadata":{"finalizers":["example.com/mine"]}}`, noMetadata},
+		"nothing": {`{}`, ""},
+		"its addresses": {
+			`{"spec":{"managedClusterClientConfigs":[{"url":"https://fields.example.com","caBundle":"Yg=="}]}}`, "",
+		},
+		"an annotation of agents":           {`{"metadata":{"annotations":{"agent.open-cluster-management.io/c":"d"}}}`, ""},
+		"an annotation of agents, away":     {`{"metadata":{"annotations":{"agent.open-cluster-management.io/a":null}}}`, ""},
+		"a label":                           {`{"metadata":{"labels":{"tier":"gold"}}}`, noLabel},
+		"another value of a label":          {`{"metadata":{"labels":{"env":"prod"}}}`, noLabel},
+		"a label, away":                     {`{"metadata":{"labels":{"env":null}}}`, noLabel},
+		"all labels, away":                  {`{"metadata":{"labels":null}}`, noLabel},
+		"the set":                           {`{"metadata":{"labels":{"` + setLabel + `":"other"}}}`, noLabel},
+		"the set, away":                     {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noLabel},
+		"a label that only looks permitted": {`{"metadata":{"labels":{"info.open-cluster-management.io.example.com/a":"b"}}}`, noLabel},
+		"a label of the cluster without a role": {
+			`{"metadata":{"labels":{"` + infoPrefix + `a":"b"}}}`,
+			ofFields + "may not change the label " + infoPrefix + `a: this needs the verb "create" on`,
+		},
+		"a taint": {
+			`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"},{"key":"mine","effect":"NoSelect"}]}}`, noTaint,
+		},
+		"a taint, away":                    {`{"spec":{"taints":null}}`, noTaint},
+		"the effect of a taint":            {`{"spec":{"taints":[{"key":"maintenance","effect":"PreferNoSelect"}]}}`, noTaint},
+		"the taint that it is unreachable": {`{"spec":{"taints":[{"key":"` + unreachableKey + `","effect":"NoSelect"}]}}`, noTaint},
+		"the period of its lease":          {`{"spec":{"leaseDurationSeconds":100000}}`, noLease},
+		"a shorter period of its lease":    {`{"spec":{"leaseDurationSeconds":1}}`, noLease},
+		"that it is not accepted":          {`{"spec":{"hubAcceptsClient":false}}`, noAcceptance},
+		"that it is simulated":             {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noAnnotation},
+		"its recorded UID":                 {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":"other"}}}`, noAnnotation},
+		"its recorded UID, away":           {`{"metadata":{"annotations":{"berth-project.io/cluster-uid":null}}}`, noAnnotation},
+		"the requester of its join":        {`{"metadata":{"annotations":{"berth-project.io/join-requester":"any"}}}`, noAnnotation},
+		"an annotation that only looks permitted": {
+			`{"metadata":{"annotations":{"agent.open-cluster-management.io.example.com/a":"b"}}}`,
+			noAnnotation,
+		},
+		"a finalizer": {`{"metadata":{"finalizers":["example.com/mine"]}}`, noMetadata},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			who.do(t, http.MethodPut, path+"?dryRun=All", jsonBody, merged(t, before, test.patch)).expect(t, test.want)
@@ -92,7 +104,12 @@ func TestLabelsThatAnAgentMayChangeWithARole(t *testing.T) {
 		{"every value of another label", []string{infoPrefix + "arch:*"}, `"new"`, missing},
 		{"every label", []string{"*"}, `"new"`, ""},
 		{"every label, and two change", []string{"*"}, `"new","` + infoPrefix + `arch":"arm64"`, ""},
-		{"every value of both labels, and two change", []string{key + ":*", infoPrefix + "arch:*"}, `"new","` + infoPrefix + `arch":"arm64"`, oneAtATime},
+		{
+			"every value of both labels, and two change",
+			[]string{key + ":*", infoPrefix + "arch:*"},
+			`"new","` + infoPrefix + `arch":"arm64"`,
+			oneAtATime,
+		},
 	} {
 		t.Run(test.sentence, func(t *testing.T) {
 			agent := newAgent(t, "labels")

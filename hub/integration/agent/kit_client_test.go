@@ -36,7 +36,8 @@ func awaitPolicy(t *testing.T) {
 	const name = "system:open-cluster-management:none:a"
 	who := connect(t, name, nil, shared.ConfigFor(t, name, "system:masters"))
 	kit.Await(t, "the API server evaluates the policy, which is a moment after it was stored", func(ctx context.Context) error {
-		got, err := who.send(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", jsonBody, object{"metadata": object{"generateName": "a"}})
+		got, err := who.send(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", jsonBody,
+			object{"metadata": object{"generateName": "a"}})
 		if err == nil && got.code != http.StatusForbidden {
 			err = errNotInForce
 		}

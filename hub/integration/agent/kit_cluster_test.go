@@ -64,8 +64,14 @@ func acceptedCluster(t *testing.T, name string) {
 		"spec":     object{"holderIdentity": "managed-cluster-lease", "leaseDurationSeconds": 60},
 	})
 	createRoles(t, name)
-	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "update", Group: clusterGroup, Resource: "managedclusters", Name: name})
-	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "patch", Group: "work.open-cluster-management.io", Resource: "manifestworks", Namespace: name})
+	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{
+		Verb: "update", Group: clusterGroup, Resource: "managedclusters",
+		Name: name,
+	})
+	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{
+		Verb: "patch", Group: "work.open-cluster-management.io",
+		Resource: "manifestworks", Namespace: name,
+	})
 	newAgent(t, name).awaitAllowed(t, authorizationv1.ResourceAttributes{
 		Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: name,
 	})
@@ -74,7 +80,9 @@ func acceptedCluster(t *testing.T, name string) {
 // ensureNamespace creates a namespace that stays: the hub takes a while to delete one.
 func ensureNamespace(t *testing.T, name string) {
 	t.Helper()
-	got := administrator(t).create(t, "/api/v1/namespaces", object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
+	got := administrator(t).create(t, "/api/v1/namespaces", object{
+		"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}},
+	})
 	if got.code != http.StatusConflict {
 		got.mustSucceed(t)
 	}
@@ -112,10 +120,12 @@ func createRoles(t *testing.T, name string) {
 			rule("events.k8s.io", "events", "create", "patch", "update"),
 		},
 	} {
-		if got := administrator(t).create(t, clusterRoles, object{"metadata": object{"name": prefix + kind}, "rules": rules}); got.code != http.StatusConflict {
+		if got := administrator(t).create(t, clusterRoles, object{"metadata": object{"name": prefix + kind}, "rules": rules}); got.code !=
+			http.StatusConflict {
 			got.mustSucceed(t)
 		}
-		mustCreate(t, inNamespace("/apis/rbac.authorization.k8s.io/v1", name, "rolebindings"), binding(prefix+name+":"+kind, prefix+kind, subjects...))
+		mustCreate(t, inNamespace("/apis/rbac.authorization.k8s.io/v1", name, "rolebindings"),
+			binding(prefix+name+":"+kind, prefix+kind, subjects...))
 	}
 }
 

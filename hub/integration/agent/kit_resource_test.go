@@ -146,16 +146,19 @@ func transient(name, namespace string) (object, bool) {
 	node := object{"kind": "Node", "name": "stored"}
 	attributes := object{"verb": "get", "resource": "pods", "namespace": namespace}
 	bodies := map[string]object{
-		"bindings":                  {"metadata": object{"name": "stored"}, "target": node},
-		"pods/binding":              {"metadata": object{"name": "stored"}, "target": node},
-		"pods/eviction":             {"metadata": object{"name": "stored"}},
-		"serviceaccounts/token":     {"spec": object{"audiences": []string{}}},
-		"selfsubjectreviews":        {},
-		"tokenreviews":              {"spec": object{"token": "none"}},
-		"localsubjectaccessreviews": {"metadata": object{"namespace": namespace}, "spec": object{"user": "none", "resourceAttributes": attributes}},
-		"subjectaccessreviews":      {"spec": object{"user": "none", "resourceAttributes": attributes}},
-		"selfsubjectaccessreviews":  {"spec": object{"resourceAttributes": attributes}},
-		"selfsubjectrulesreviews":   {"spec": object{"namespace": namespace}},
+		"bindings":              {"metadata": object{"name": "stored"}, "target": node},
+		"pods/binding":          {"metadata": object{"name": "stored"}, "target": node},
+		"pods/eviction":         {"metadata": object{"name": "stored"}},
+		"serviceaccounts/token": {"spec": object{"audiences": []string{}}},
+		"selfsubjectreviews":    {},
+		"tokenreviews":          {"spec": object{"token": "none"}},
+		"localsubjectaccessreviews": {
+			"metadata": object{"namespace": namespace},
+			"spec":     object{"user": "none", "resourceAttributes": attributes},
+		},
+		"subjectaccessreviews":     {"spec": object{"user": "none", "resourceAttributes": attributes}},
+		"selfsubjectaccessreviews": {"spec": object{"resourceAttributes": attributes}},
+		"selfsubjectrulesreviews":  {"spec": object{"namespace": namespace}},
 	}
 	body, found := bodies[name]
 	return body, found || connects(name)

@@ -42,14 +42,18 @@ func TestLeasesOfAddOnsThatAnAgentMayRenew(t *testing.T) {
 	for _, name := range []string{"search", "other"} {
 		mustCreate(t, leases("own"), object{"metadata": object{"name": name}, "spec": object{}})
 	}
-	const refused = ofOwn + `may not renew the lease "search": it may renew "managed-cluster-lease", and those of its add-ons where the role names`
+	const refused = ofOwn +
+		`may not renew the lease "search": it may renew "managed-cluster-lease", and those of its add-ons where the role names`
 	renew(newAgent(t, "own"), "search").expectRefusal(t, refused)
 
 	ensureNamespace(t, "addons")
 	mustCreate(t, leases("addons"), object{"metadata": object{"name": "search"}, "spec": object{}})
 	who := newAgent(t, "addons") // its cluster was not accepted, so that it has no role but this
 	withRole(t, who, "lease-of-search", named(rule("coordination.k8s.io", "leases", "update"), "search"))
-	who.awaitAllowed(t, authorizationv1.ResourceAttributes{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "addons", Name: "search"})
+	who.awaitAllowed(t, authorizationv1.ResourceAttributes{
+		Verb: "update", Group: "coordination.k8s.io", Resource: "leases",
+		Namespace: "addons", Name: "search",
+	})
 	who.put(t, leases("addons")+"/search", `{"spec":{"renewTime":"2026-01-01T00:00:00.000000Z"}}`).expect(t, "")
 }
 
@@ -89,9 +93,13 @@ func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 	acceptedCluster(t, "own")
 	addons := inNamespace("/apis/addon.open-cluster-management.io/v1alpha1", "own", "managedclusteraddons")
 	works := inNamespace("/apis/work.open-cluster-management.io/v1", "own", "manifestworks")
-	addon := mustCreate(t, addons, object{"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn", "metadata": object{"name": "a"}, "spec": object{}})
+	addon := mustCreate(t, addons, object{
+		"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
+		"metadata": object{"name": "a"}, "spec": object{},
+	})
 	work := mustCreate(t, works, object{
-		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": object{"name": "w"}, "spec": object{"workload": object{}},
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": object{"name": "w"},
+		"spec": object{"workload": object{}},
 	})
 	who := newAgent(t, "own")
 	const (
@@ -99,15 +107,30 @@ func TestFieldsOfAddOnsAndWorksThatAnAgentMayChange(t *testing.T) {
 		noWork   = ofOwn + "may change only the finalizer cluster.open-cluster-management.io/manifest-work-cleanup of a ManifestWork"
 	)
 	for sentence, test := range map[string]struct{ path, patch, want string }{
-		"conditions of an add-on":           {addon + "/status", `{"status":{"conditions":[` + condition("Available", "True") + `]}}`, ""},
-		"registrations of an add-on":        {addon + "/status", `{"status":{"namespace":"n","registrations":[{"signerName":"example.com/s"}],"healthCheck":{"mode":"Lease"}}}`, ""},
-		"related objects of an add-on":      {addon + "/status", `{"status":{"relatedObjects":[{"group":"g","resource":"r","name":"n"}]}}`, noStatus},
-		"the configuration of an add-on":    {addon + "/status", `{"status":{"configReferences":[{"group":"g","resource":"r","name":"n"}]}}`, noStatus},
-		"the status of a work":              {work + "/status", `{"status":{"conditions":[` + condition("Applied", "True") + `]}}`, ""},
-		"the finalizer of agents on a work": {work, `{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`, ""},
-		"another finalizer on a work":       {work, `{"metadata":{"finalizers":["example.com/mine"]}}`, noWork},
-		"the manifests of a work":           {work, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}}}`, noWork},
-		"a label of a work":                 {work, `{"metadata":{"labels":{"a":"b"}}}`, noWork},
+		"conditions of an add-on": {addon + "/status", `{"status":{"conditions":[` + condition("Available", "True") + `]}}`, ""},
+		"registrations of an add-on": {
+			addon + "/status",
+			`{"status":{"namespace":"n","registrations":[{"signerName":"example.com/s"}],"healthCheck":{"mode":"Lease"}}}`, "",
+		},
+		"related objects of an add-on": {
+			addon + "/status", `{"status":{"relatedObjects":[{"group":"g","resource":"r","name":"n"}]}}`,
+			noStatus,
+		},
+		"the configuration of an add-on": {
+			addon + "/status", `{"status":{"configReferences":[{"group":"g","resource":"r","name":"n"}]}}`,
+			noStatus,
+		},
+		"the status of a work": {work + "/status", `{"status":{"conditions":[` + condition("Applied", "True") + `]}}`, ""},
+		"the finalizer of agents on a work": {
+			work, `{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`,
+			"",
+		},
+		"another finalizer on a work": {work, `{"metadata":{"finalizers":["example.com/mine"]}}`, noWork},
+		"the manifests of a work": {
+			work,
+			`{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}}}`, noWork,
+		},
+		"a label of a work": {work, `{"metadata":{"labels":{"a":"b"}}}`, noWork},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			who.do(t, http.MethodPatch, test.path+"?dryRun=All", mergePatch, merged(t, object{}, test.patch)).expect(t, test.want)

@@ -49,11 +49,13 @@ func TestScoresThatAnAgentMayReport(t *testing.T) {
 	mustCreate(t, collection, scoreObject(object{"name": "berth-scores"}))
 	mustCreate(t, strings.Replace(collection, "/own/", "/owner/", 1), scoreObject(object{"name": "berth-usage"}))
 	other := withEveryRole(t, newRequester(t, who.Name()+"-of-scores", who.Groups()...))
-	other.merge(t, path, `{"metadata":{"labels":{"a":"b"}}}`).expectRefusal(t, ofOwn+"may not UPDATE addonplacementscores."+clusterGroup+` "berth-usage"`)
+	other.merge(t, path, `{"metadata":{"labels":{"a":"b"}}}`).expectRefusal(t,
+		ofOwn+"may not UPDATE addonplacementscores."+clusterGroup+` "berth-usage"`)
 	other.remove(t, path).expectRefusal(t, ofOwn+"may not DELETE addonplacementscores."+clusterGroup)
 	const noStatus = ofOwn + "may not UPDATE addonplacementscores/status." + clusterGroup
 	other.merge(t, collection+"/berth-scores/status", scoreStatus(1, "s", 0, "")).expectRefusal(t, noStatus+` "berth-scores"`)
-	other.merge(t, strings.Replace(path, "/own/", "/owner/", 1)+"/status", scoreStatus(1, "s", 0, "")).expectRefusal(t, noStatus+` "berth-usage" in the namespace "owner"`)
+	other.merge(t, strings.Replace(path, "/own/", "/owner/", 1)+"/status", scoreStatus(1, "s", 0, "")).expectRefusal(t,
+		noStatus+` "berth-usage" in the namespace "owner"`)
 }
 
 func scoreObject(metadata object) object {
@@ -67,7 +69,8 @@ func scoreStatus(scores int, name string, conditions int, message string) string
 		listed = append(listed, fmt.Sprintf(`{"name":"%s%d","value":1}`, name, i))
 	}
 	for i := range conditions {
-		reported = append(reported, fmt.Sprintf(`{"type":"T%d","status":"True","reason":"R","message":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}`, i, message))
+		reported = append(reported,
+			fmt.Sprintf(`{"type":"T%d","status":"True","reason":"R","message":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}`, i, message))
 	}
 	return fmt.Sprintf(`{"status":{"scores":[%s],"conditions":[%s]}}`, strings.Join(listed, ","), strings.Join(reported, ","))
 }

@@ -20,7 +20,8 @@ func TestWritesOfAgents(t *testing.T) {
 	resources := servedResources(t)
 	first, second := newTable(t, resources, "c1", "c10"), newTable(t, resources, "a-b", "a")
 	var out strings.Builder
-	out.WriteString("# The writes that roles and admission permit. TestWritesOfAgents compares them; `go test ./integration/agent -update`\n# writes this file anew.\n")
+	out.WriteString("# The writes that roles and admission permit. TestWritesOfAgents compares them; `go test ./integration/agent " +
+		"-update`\n# writes this file anew.\n")
 	section := func(title string, cells []string) {
 		out.WriteString("\n# " + title + "\n" + strings.Join(append(cells, ""), "\n"))
 	}
@@ -48,7 +49,8 @@ func TestWritesOfAgents(t *testing.T) {
 		}
 	}
 	account := beyond(newRequester(t, registration.AccountUser("c1"), "system:serviceaccounts", "system:serviceaccounts:c1"))
-	section("the service account of an agent, with every role, beyond that", slices.DeleteFunc(account, func(cell string) bool { return slices.Contains(cells, cell) }))
+	section("the service account of an agent, with every role, beyond that",
+		slices.DeleteFunc(account, func(cell string) bool { return slices.Contains(cells, cell) }))
 	section("the join token of a cluster, with every role", beyond(newRequester(t, registration.JoinUser("c1"))))
 	section("a bootstrap user with every role", beyond(newBootstrapUser(t)))
 	checkAllowed(t, out.String())

@@ -33,15 +33,18 @@ func TestConditionsThatAnAgentMayReport(t *testing.T) {
 		"rotated":                         {append(hub[:2:2], condition("ClusterCertificateRotated", "True")), ""},
 		"a condition of its own":          {append(hub[:2:2], condition("ClaimsTruncated", "True")), ""},
 		"that evictions are held":         {append(hub[:2:2], condition("WorkEvictionHeld", "True")), ""},
-		"that none is held, and accepted": {[]string{condition("HubAcceptedManagedCluster", "False"), hub[1], condition("WorkEvictionHeld", "False")}, refused},
-		"not accepted":                    {[]string{condition("HubAcceptedManagedCluster", "False"), hub[1]}, refused},
-		"acceptance, away":                {hub[1:], refused},
-		"all conditions, away":            {nil, refused},
-		"its clock":                       {[]string{hub[0], condition("ManagedClusterConditionClockSynced", "False")}, refused},
-		"that it is denied":               {append(hub[:2:2], condition("HubDeniedManagedCluster", "True")), refused},
-		"that it is being deleted":        {append(hub[:2:2], condition("Deleting", "True")), refused},
-		"that the hub probes it":          {append(hub[:2:2], condition("Probed", "True")), refused},
-		"that its name is contested":      {append(hub[:2:2], condition("ClusterIdentityConflict", "True")), refused},
+		"that none is held, and accepted": {[]string{
+			condition("HubAcceptedManagedCluster", "False"), hub[1],
+			condition("WorkEvictionHeld", "False"),
+		}, refused},
+		"not accepted":               {[]string{condition("HubAcceptedManagedCluster", "False"), hub[1]}, refused},
+		"acceptance, away":           {hub[1:], refused},
+		"all conditions, away":       {nil, refused},
+		"its clock":                  {[]string{hub[0], condition("ManagedClusterConditionClockSynced", "False")}, refused},
+		"that it is denied":          {append(hub[:2:2], condition("HubDeniedManagedCluster", "True")), refused},
+		"that it is being deleted":   {append(hub[:2:2], condition("Deleting", "True")), refused},
+		"that the hub probes it":     {append(hub[:2:2], condition("Probed", "True")), refused},
+		"that its name is contested": {append(hub[:2:2], condition("ClusterIdentityConflict", "True")), refused},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			before := mustGet(t, clusters+"/status")["metadata"].(object)

@@ -165,9 +165,11 @@ func TestPlacementMadeAnewInEveryInstant(t *testing.T) {
 	stop()
 	seen.check(t)
 	if disturbed > rounds/3 {
-		t.Errorf("%d of %d rounds took Applications, %d of %d: readers see some slices without the others for too long", disturbed, rounds, lost, rounds*120)
+		t.Errorf("%d of %d rounds took Applications, %d of %d: readers see some slices without the others for too long", disturbed, rounds, lost,
+			rounds*120)
 	}
-	t.Logf("%d times deleted and made anew while the controller read: %d rounds took %d Applications of %d", rounds, disturbed, lost, rounds*120)
+	t.Logf("%d times deleted and made anew while the controller read: %d rounds took %d Applications of %d", rounds, disturbed, lost,
+		rounds*120)
 }
 
 // installFollowed starts the controller with a placement of 120 clusters in three slices at least, and returns their Applications.
@@ -273,7 +275,8 @@ func TestNoApplicationFlickers(t *testing.T) {
 	if left < moves/4 || deleted < moves/4 || generated < moves/20 || kept == 0 { // one generation follows several moves
 		t.Errorf("%d departures, %d deletions, %d generations and %d clusters that stayed show nothing", left, deleted, generated, kept)
 	}
-	t.Logf("%d moves: %d arrivals and %d departures of clusters, %d Applications made and %d deleted, generated %d times, %d clusters stayed all the time",
+	t.Logf("%d moves: %d arrivals and %d departures of clusters, %d Applications made and %d deleted, generated %d times, %d "+
+		"clusters stayed all the time",
 		moves, arrived, left, created, deleted, generated, kept)
 }
 

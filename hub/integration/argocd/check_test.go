@@ -23,7 +23,8 @@ func TestCheck(t *testing.T) {
 	a.client.MustCreate(a.placement(3))
 	a.setUp(t)
 	a.awaitFollowed(t, 3)
-	if got := a.berth(t, cli.ExitOK, "argo", "check", "-n", a.namespace); got != "Argo CD can follow the decisions: 1 placement, 3 selected clusters.\n" {
+	if got := a.berth(t, cli.ExitOK, "argo", "check", "-n", a.namespace); got !=
+		"Argo CD can follow the decisions: 1 placement, 3 selected clusters.\n" {
 		t.Errorf("got %q", got)
 	}
 	a.client.MustDelete(a.clusterSecret(1))
@@ -80,7 +81,8 @@ func TestCheckReadsNoSecret(t *testing.T) {
 		t.Fatal("no Secret was read")
 	}
 	for i, body := range reader.bodies {
-		if !strings.Contains(reader.accepted[i], "as=PartialObjectMetadataList") || strings.Contains(body, "example.com") || strings.Contains(body, `"data"`) {
+		if !strings.Contains(reader.accepted[i], "as=PartialObjectMetadataList") || strings.Contains(body, "example.com") ||
+			strings.Contains(body, `"data"`) {
 			t.Errorf("a request for %q read:\n%s", reader.accepted[i], body)
 		}
 	}

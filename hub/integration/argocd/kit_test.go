@@ -117,7 +117,8 @@ func (i *installation) apply(t *testing.T, text []byte) {
 			subjects[0].(map[string]any)["namespace"] = i.namespace
 			kit.NoError(t, unstructured.SetNestedSlice(object.Object, subjects, "subjects"))
 		}
-		if err := i.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"), client.ForceOwnership); err != nil {
+		if err := i.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user"),
+			client.ForceOwnership); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +163,10 @@ func (i *installation) storeFleet(t *testing.T, clusters int) {
 // clusterSecret is how Argo CD stores a cluster.
 func (i *installation) clusterSecret(number int) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.cluster(number), Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: i.namespace, Name: i.cluster(number),
+			Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"},
+		},
 		StringData: map[string]string{"name": i.cluster(number), "server": "https://" + i.cluster(number) + ".example.com", "config": "{}"},
 	}
 }
@@ -174,7 +178,10 @@ func (i *installation) placement(number int32) *clusterv1beta1.Placement {
 	strategy := &out.Spec.DecisionStrategy.GroupStrategy
 	strategy.ClustersPerDecisionGroup = intstr.FromString("60%")
 	canaries := metav1.LabelSelector{MatchLabels: map[string]string{"canary": "yes"}}
-	strategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupName: "canary", ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: canaries}}}
+	strategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{
+		GroupName:       "canary",
+		ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: canaries},
+	}}
 	return out
 }
 
@@ -244,7 +251,8 @@ func (i *installation) decided(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	list := &clusterv1beta1.PlacementDecisionList{}
-	if err := i.client.List(ctx, list, client.InNamespace(i.namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placementName)}); err != nil {
+	if err := i.client.List(ctx, list, client.InNamespace(i.namespace),
+		client.MatchingLabelsSelector{Selector: decision.Selector(placementName)}); err != nil {
 		return nil, err
 	}
 	read := decision.OfList(list)

@@ -198,7 +198,10 @@ func (i *installation) writeUnwrittenSlice(t *testing.T, name string) {
 	t.Helper()
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: i.namespace, Name: name,
-		Labels: map[string]string{clusterv1beta1.PlacementLabel: placementName, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
+		Labels: map[string]string{
+			clusterv1beta1.PlacementLabel: placementName, clusterv1beta1.DecisionGroupIndexLabel: "0",
+			clusterv1beta1.DecisionGroupNameLabel: "",
+		},
 	}}
 	i.client.For(t).MustCreate(slice)
 }

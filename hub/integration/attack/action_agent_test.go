@@ -123,7 +123,8 @@ func (s *step) forgeRequests(caller agent) {
 	}
 	approval := `{"status":{"conditions":[{"type":"Approved","status":"True","reason":"Forged"}]}}`
 	s.requestForbidden(caller.user, http.MethodPatch, certificates+"/"+name+"/approval", mergePatch, approval)
-	s.requestForbidden(caller.user, http.MethodPatch, certificates+"/"+name, mergePatch, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+other+`"}}}`)
+	s.requestForbidden(caller.user, http.MethodPatch, certificates+"/"+name, mergePatch,
+		`{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+other+`"}}}`)
 	for _, namespace := range []string{caller.cluster, other, s.namespace()} {
 		s.requestForbidden(caller.user, http.MethodPost, core(namespace, serviceAccounts)+"/default/token", plainJSON, `{}`)
 	}
@@ -135,9 +136,11 @@ func (s *step) leaveNamespace(caller agent) {
 	namespace := pick(s, s.namespace(), pick(s, s.otherTenant.namespaces...), caller.cluster)
 	s.requestForbidden(caller.user, http.MethodPost, placements(namespace), plainJSON, toJSON(newPlacement("forged", object{})))
 	s.requestForbidden(caller.user, http.MethodPatch, placements(namespace)+"/steady", mergePatch, `{"spec":{"numberOfClusters":0}}`)
-	s.requestForbidden(caller.user, http.MethodPatch, decisions(namespace)+"/steady-decision-1/status", mergePatch, `{"status":{"decisions":[]}}`)
+	s.requestForbidden(caller.user, http.MethodPatch, decisions(namespace)+"/steady-decision-1/status", mergePatch,
+		`{"status":{"decisions":[]}}`)
 	s.requestForbidden(caller.user, http.MethodPost, bindings(namespace), plainJSON, toJSON(newBinding(s.otherTenant.set)))
-	s.requestForbidden(caller.user, http.MethodPatch, sets+"/"+s.tenant.set, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`)
+	s.requestForbidden(caller.user, http.MethodPatch, sets+"/"+s.tenant.set, mergePatch,
+		`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`)
 	s.requestForbidden(caller.user, http.MethodPost, namespaces, plainJSON, `{"metadata":{"name":"forged"}}`)
 	s.requestForbidden(caller.user, http.MethodPost, roleBindings(namespace), plainJSON, toJSON(roleBinding("forged", "admin", strongAgents)))
 	s.requestForbidden(caller.user, http.MethodPost, core(namespace, "secrets"), plainJSON, `{"metadata":{"name":"forged"}}`)

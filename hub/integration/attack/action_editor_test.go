@@ -36,7 +36,8 @@ func writeWrongPlacement(s *step) {
 	}
 	s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, toJSON(newPlacement(strings.Repeat("n", 64), object{})))
 	s.requestForbidden(s.user(), http.MethodPost, path, plainJSON, `{"apiVersion":"`+group+`/v1beta1","kind":"Placement","metadata":{`)
-	s.requestForbidden(s.user(), http.MethodPost, placements(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newPlacement(s.placement(), object{})))
+	s.requestForbidden(s.user(), http.MethodPost, placements(pick(s, s.otherTenant.namespaces...)), plainJSON,
+		toJSON(newPlacement(s.placement(), object{})))
 }
 
 func writeCostlyPlacement(s *step) {
@@ -64,7 +65,8 @@ func disablePlacement(s *step) {
 
 func addFinalizer(s *step) {
 	path := placements(s.namespace()) + "/" + s.placement()
-	s.request(s.user(), http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"finalizers": pick[any](s, []string{"example.com/hold"}, nil)}}))
+	s.request(s.user(), http.MethodPatch, path, mergePatch, toJSON(
+		object{"metadata": object{"finalizers": pick[any](s, []string{"example.com/hold"}, nil)}}))
 	if s.random.IntN(2) == 0 {
 		s.request(s.user(), http.MethodDelete, path, plainJSON, "")
 	}
@@ -72,7 +74,8 @@ func addFinalizer(s *step) {
 
 func writeHuge(s *step) {
 	namespace := s.namespace()
-	huge := newPlacement(s.placement(), object{}).withMetadata(object{"annotations": object{"example.com/notes": strings.Repeat("x", 300_000)}})
+	huge := newPlacement(s.placement(), object{}).withMetadata(
+		object{"annotations": object{"example.com/notes": strings.Repeat("x", 300_000)}})
 	s.requestForbidden(s.user(), http.MethodPost, placements(namespace), plainJSON, toJSON(huge)) // above the size limit of annotations
 	names := make([]string, 1000)
 	for i := range names {
@@ -81,7 +84,8 @@ func writeHuge(s *step) {
 	s.request(s.user(), http.MethodPost, placements(namespace), plainJSON, toJSON(newPlacement(s.placement(), object{"predicates": []object{
 		{"requiredClusterSelector": object{"clusterNames": names}},
 	}})))
-	s.requestForbidden(s.user(), http.MethodPost, placements(namespace), plainJSON, `{"metadata":{"name":"huge"},"spec":`+strings.Repeat("[", 5_000_000))
+	s.requestForbidden(s.user(), http.MethodPost, placements(namespace), plainJSON,
+		`{"metadata":{"name":"huge"},"spec":`+strings.Repeat("[", 5_000_000))
 }
 
 func writeStatus(s *step) {
@@ -106,8 +110,10 @@ func writeSlice(s *step) {
 	namespace, placement := pick(s, append(s.otherTenant.namespaces, s.tenant.namespaces...)...), s.placement()
 	path := decisions(namespace) + "/" + placement + "-decision-1"
 	caller := s.user()
-	s.requestForbidden(caller, http.MethodPost, decisions(namespace), plainJSON, toJSON(sliceOf(placement+"-decision-9", placement, s.cluster(s.otherTenant))))
-	s.requestForbidden(caller, http.MethodPatch, path+"/status", mergePatch, toJSON(object{"status": object{"decisions": []object{{"clusterName": s.cluster(s.otherTenant), "reason": ""}}}}))
+	s.requestForbidden(caller, http.MethodPost, decisions(namespace), plainJSON,
+		toJSON(sliceOf(placement+"-decision-9", placement, s.cluster(s.otherTenant))))
+	s.requestForbidden(caller, http.MethodPatch, path+"/status", mergePatch,
+		toJSON(object{"status": object{"decisions": []object{{"clusterName": s.cluster(s.otherTenant), "reason": ""}}}}))
 	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, `{"metadata":{"labels":null,"annotations":null,"ownerReferences":null}}`)
 	s.requestForbidden(caller, http.MethodDelete, path, plainJSON, "")
 	s.requestForbidden(caller, http.MethodDelete, decisions(namespace), plainJSON, "")
@@ -160,13 +166,18 @@ func grantPermission(s *step) {
 		}
 	}
 	s.requestForbidden(caller, http.MethodPost, roleBindings(namespace), plainJSON, toJSON(role("cluster-admin")))
-	s.requestForbidden(caller, http.MethodPost, clusterRoleBindings, plainJSON, toJSON(role("berth:managedclusterset:admin:"+s.otherTenant.set)))
-	s.requestForbidden(caller, http.MethodPost, clusterRoles, plainJSON, toJSON(object{"metadata": object{"name": "berth:managedclusterset:binder:" + s.otherTenant.set}}))
-	s.requestForbidden(caller, http.MethodPatch, clusterRoles+"/berth:managedclusterset:binder:"+s.tenant.set, mergePatch, toJSON(object{"rules": []object{
-		{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}},
-	}}))
-	s.requestForbidden(caller, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.Name())
-	s.requestForbidden(caller, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
+	s.requestForbidden(caller, http.MethodPost, clusterRoleBindings, plainJSON,
+		toJSON(role("berth:managedclusterset:admin:"+s.otherTenant.set)))
+	s.requestForbidden(caller, http.MethodPost, clusterRoles, plainJSON,
+		toJSON(object{"metadata": object{"name": "berth:managedclusterset:binder:" + s.otherTenant.set}}))
+	s.requestForbidden(caller, http.MethodPatch, clusterRoles+"/berth:managedclusterset:binder:"+s.tenant.set, mergePatch,
+		toJSON(object{"rules": []object{
+			{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}},
+		}}))
+	s.requestForbidden(caller, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User",
+		s.otherTenant.editor.Name())
+	s.requestForbidden(caller, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group",
+		"system:masters")
 	// The account "placement" of a namespace binds the sets that it is granted. This account is granted no set.
 	s.request(caller, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)
 	s.requestForbidden(caller, http.MethodDelete, namespaces+"/"+namespace, plainJSON, "")
@@ -175,10 +186,14 @@ func grantPermission(s *step) {
 
 func reviewAccess(s *step) {
 	s.request(s.user(), http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", plainJSON, `{}`)
-	s.request(s.user(), http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", plainJSON, toJSON(object{"spec": object{"namespace": s.otherTenant.namespaces[0]}}))
+	s.request(s.user(), http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", plainJSON,
+		toJSON(object{"spec": object{"namespace": s.otherTenant.namespaces[0]}}))
 	for range 20 {
 		s.request(s.user(), http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", plainJSON, toJSON(object{"spec": object{
-			"resourceAttributes": object{"verb": "create", "group": group, "resource": "managedclustersets", "subresource": "bind", "name": pick(s, s.tenant.set, s.otherTenant.set, "*", "")},
+			"resourceAttributes": object{
+				"verb": "create", "group": group, "resource": "managedclustersets", "subresource": "bind",
+				"name": pick(s, s.tenant.set, s.otherTenant.set, "*", ""),
+			},
 		}}))
 	}
 	s.requestForbidden(s.anonymous(), http.MethodGet, placements(s.namespace()), plainJSON, "")
@@ -187,9 +202,11 @@ func reviewAccess(s *step) {
 func readOthers(s *step) {
 	namespace := pick(s, s.otherTenant.namespaces...)
 	for _, path := range []string{
-		placements(namespace), placements(namespace) + "/steady", decisions(namespace), bindings(namespace), sets, sets + "/" + s.otherTenant.set, clusters,
+		placements(namespace), placements(namespace) + "/steady", decisions(namespace), bindings(namespace), sets, sets + "/" + s.otherTenant.set,
+		clusters,
 		clusters + "/" + s.cluster(s.otherTenant), "/apis/" + group + "/v1beta1/placements", clusterRoles,
-		"/api/v1/namespaces/berth-system/secrets", "/metrics", scores(s.cluster(s.otherTenant)), "/apis/" + group + "/v1beta1/placements?watch=true",
+		"/api/v1/namespaces/berth-system/secrets", "/metrics", scores(s.cluster(s.otherTenant)),
+		"/apis/" + group + "/v1beta1/placements?watch=true",
 	} {
 		s.requestForbidden(s.tenant.editor, http.MethodGet, path, plainJSON, "")
 	}

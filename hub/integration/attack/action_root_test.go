@@ -15,7 +15,8 @@ func acceptCluster(s *step) {
 func moveCluster(s *step) {
 	move := func(name, set string) {
 		s.t.Helper()
-		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": set}}}))
+		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch,
+			toJSON(object{"metadata": object{"labels": object{group + "/clusterset": set}}}))
 	}
 	name := s.cluster(s.tenant)
 	move(name, pick(s, s.otherTenant.set, "default"))
@@ -29,12 +30,15 @@ func changeCluster(s *step) {
 	case 0:
 		s.request(s.admin, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition(pick(s, "True", "False")))
 	case 1:
-		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch, toJSON(object{"spec": object{"hubAcceptsClient": pick(s, true, false)}}))
+		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch,
+			toJSON(object{"spec": object{"hubAcceptsClient": pick(s, true, false)}}))
 	case 2:
-		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": pick(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
+		s.request(s.admin, http.MethodPatch, clusters+"/"+name, mergePatch,
+			toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": pick(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
 	default:
 		s.request(s.admin, http.MethodPost, scores(name), plainJSON, toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
-		s.request(s.admin, http.MethodPatch, scores(name)+"/load/status", mergePatch, toJSON(object{"status": object{"scores": []object{{"name": "free", "value": s.random.IntN(200) - 100}}}}))
+		s.request(s.admin, http.MethodPatch, scores(name)+"/load/status", mergePatch,
+			toJSON(object{"status": object{"scores": []object{{"name": "free", "value": s.random.IntN(200) - 100}}}}))
 	}
 }
 
@@ -61,11 +65,13 @@ func changeSet(s *step) {
 	case 1:
 		s.request(s.admin, http.MethodPatch, path, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`)
 	default:
-		s.request(s.admin, http.MethodPatch, path, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"size":"m"}}}}}`)
+		s.request(s.admin, http.MethodPatch, path, mergePatch,
+			`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"size":"m"}}}}}`)
 	}
 	s.awaitEffects()
 	s.request(s.admin, http.MethodPost, sets, plainJSON, toJSON(newObject("ManagedClusterSet", "v1beta2", s.tenant.set)))
-	s.request(s.admin, http.MethodPatch, path, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"ExclusiveClusterSetLabel","labelSelector":null}}}`)
+	s.request(s.admin, http.MethodPatch, path, mergePatch,
+		`{"spec":{"clusterSelector":{"selectorType":"ExclusiveClusterSetLabel","labelSelector":null}}}`)
 }
 
 // editSlices changes slices, which only the manager should do.

@@ -20,7 +20,8 @@ func (s *step) binding(set string) object {
 func bindSet(s *step) {
 	caller, namespace := pick(s, s.tenant.binder, s.tenant.admin), s.namespace()
 	if s.random.IntN(4) == 0 {
-		s.request(caller, http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"?fieldManager=attack", applyPatch, toJSON(newBinding(s.tenant.set)))
+		s.request(caller, http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"?fieldManager=attack", applyPatch,
+			toJSON(newBinding(s.tenant.set)))
 		return
 	}
 	s.request(caller, http.MethodPost, bindings(namespace), plainJSON, toJSON(s.binding(s.tenant.set)))
@@ -31,7 +32,8 @@ func unbindSet(s *step) {
 		s.request(s.user(), http.MethodDelete, bindings(s.namespace()), plainJSON, "")
 		return
 	}
-	s.request(s.user(), http.MethodDelete, bindings(s.namespace())+"/"+s.tenant.set+"?propagationPolicy="+pick(s, "Background", "Foreground"), plainJSON, "")
+	s.request(s.user(), http.MethodDelete, bindings(s.namespace())+"/"+s.tenant.set+"?propagationPolicy="+pick(s, "Background", "Foreground"),
+		plainJSON, "")
 }
 
 func bindOthers(s *step) {
@@ -43,7 +45,8 @@ func bindOthers(s *step) {
 	s.requestForbidden(caller, http.MethodPost, path, plainJSON, toJSON(newBinding(s.tenant.set).withMetadata(object{"name": set})))
 	s.requestForbidden(caller, http.MethodPatch, path+"/"+set+"?fieldManager=attack", applyPatch, toJSON(newBinding(set)))
 	s.requestForbidden(caller, http.MethodPatch, path+"/"+s.tenant.set, mergePatch, toJSON(object{"spec": object{"clusterSet": set}}))
-	s.requestForbidden(caller, http.MethodPut, path+"/"+s.tenant.set, plainJSON, toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
+	s.requestForbidden(caller, http.MethodPut, path+"/"+s.tenant.set, plainJSON,
+		toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
 	s.requestForbidden(caller, http.MethodPost, bindings(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newBinding(s.tenant.set)))
 	s.requestForbidden(s.tenant.editor, http.MethodPost, path, plainJSON, toJSON(newBinding(s.otherTenant.set).withMetadata(object{
 		"labels": object{pick(s, "berth-project.io", group) + "/binding-made-by": "grant"},
@@ -70,7 +73,10 @@ func registerWrongly(s *step) {
 		newCluster(name, object{group + "/clusterset": "default"}),
 		newCluster(name, mine).with("spec", object{"hubAcceptsClient": true}),
 		newCluster(name, mine).with("spec", object{"taints": []object{{"key": group + "/unavailable", "effect": "NoSelect"}}}),
-		newCluster(name, mine).withMetadata(object{"labels": object{group + "/clusterset": s.tenant.set, "info.open-cluster-management.io/vendor": "x"}}),
+		newCluster(name, mine).withMetadata(object{"labels": object{
+			group + "/clusterset":                    s.tenant.set,
+			"info.open-cluster-management.io/vendor": "x",
+		}}),
 		newCluster("a.b", mine),
 		newCluster(name, mine).with("spec", object{"managedClusterClientConfigs": []object{{"url": "http://" + name}}}),
 	} {
@@ -86,15 +92,20 @@ func changeOwnCluster(s *step) {
 	case 0:
 		s.request(s.tenant.admin, http.MethodDelete, path, plainJSON, "")
 	case 1:
-		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": pick(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
+		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch,
+			toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": pick(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
 	case 2:
 		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, `{"spec":{"taints":null}}`)
 	default:
-		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{"size": pick[any](s, "s", "m", nil)}}}))
+		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch,
+			toJSON(object{"metadata": object{"labels": object{"size": pick[any](s, "s", "m", nil)}}}))
 	}
-	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.otherTenant.set}}}))
-	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{"info.open-cluster-management.io/vendor": "x"}}}))
-	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "value": "attack", "effect": "NoSelect"}}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch,
+		toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.otherTenant.set}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch,
+		toJSON(object{"metadata": object{"labels": object{"info.open-cluster-management.io/vendor": "x"}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch,
+		toJSON(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "value": "attack", "effect": "NoSelect"}}}}))
 	many := object{}
 	for number := range 2000 {
 		many[fmt.Sprintf("label-%d", number)] = "x"
@@ -108,15 +119,20 @@ func changeOthersCluster(s *step) {
 	s.requestForbidden(caller, http.MethodGet, path, plainJSON, "")
 	s.requestForbidden(caller, http.MethodDelete, path, plainJSON, "")
 	s.requestForbidden(caller, http.MethodDelete, clusters, plainJSON, "")
-	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.tenant.set}}}))
-	s.requestForbidden(caller, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
-	s.requestForbidden(caller, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(newCluster(s.cluster(s.otherTenant), object{"size": "l"})))
-	s.requestForbidden(caller, http.MethodPost, scores(s.cluster(s.otherTenant)), plainJSON, toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
+	s.requestForbidden(caller, http.MethodPatch, path, mergePatch,
+		toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.tenant.set}}}))
+	s.requestForbidden(caller, http.MethodPatch, path, mergePatch,
+		toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
+	s.requestForbidden(caller, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch,
+		toJSON(newCluster(s.cluster(s.otherTenant), object{"size": "l"})))
+	s.requestForbidden(caller, http.MethodPost, scores(s.cluster(s.otherTenant)), plainJSON,
+		toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
 }
 
 func writeSet(s *step) {
 	all := object{"clusterSelector": object{"selectorType": "LabelSelector", "labelSelector": object{}}}
-	s.requestForbidden(s.tenant.admin, http.MethodPost, sets, plainJSON, toJSON(newObject("ManagedClusterSet", "v1beta2", s.tenant.set+"-more").with("spec", all)))
+	s.requestForbidden(s.tenant.admin, http.MethodPost, sets, plainJSON,
+		toJSON(newObject("ManagedClusterSet", "v1beta2", s.tenant.set+"-more").with("spec", all)))
 	for _, set := range []string{s.tenant.set, s.otherTenant.set, "global"} {
 		s.requestForbidden(s.tenant.admin, http.MethodPatch, sets+"/"+set, mergePatch, toJSON(object{"spec": all}))
 		s.requestForbidden(s.tenant.admin, http.MethodDelete, sets+"/"+set, plainJSON, "")

@@ -61,9 +61,18 @@ func (t *testHub) createAccess(cluster string) {
 	t.t.Helper()
 	name, own := registration.ClusterRole(cluster), registration.AgentGroup(cluster)
 	t.createIfMissing(clusterRoles, object{"metadata": object{"name": name}, "rules": []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
-		{APIGroups: []string{group}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster}, Verbs: []string{"get", "list", "watch", "update"}},
-		{APIGroups: []string{group}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{cluster}, Verbs: []string{"patch", "update"}},
+		{
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
+			Verbs: []string{"create", "get", "list", "watch"},
+		},
+		{
+			APIGroups: []string{group}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
+			Verbs: []string{"get", "list", "watch", "update"},
+		},
+		{
+			APIGroups: []string{group}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{cluster},
+			Verbs: []string{"patch", "update"},
+		},
 	}})
 	t.createIfMissing(clusterRoleBindings, roleBinding(name, name, own))
 	inNamespace := object{"metadata": object{"name": "agent"}, "rules": []rbacv1.PolicyRule{
@@ -100,7 +109,8 @@ func (t *testHub) newRequest(cluster string) object {
 
 // ownedCollections are the collections in which an agent may change at most its own cluster.
 var ownedCollections = []string{
-	clusters, sets, namespaces, clusterRoleBindings, "/apis/" + group + "/v1beta2/managedclustersetbindings", "/apis/" + group + "/v1beta1/placements",
+	clusters, sets, namespaces, clusterRoleBindings, "/apis/" + group + "/v1beta2/managedclustersetbindings",
+	"/apis/" + group + "/v1beta1/placements",
 	"/apis/rbac.authorization.k8s.io/v1/rolebindings", "/apis/coordination.k8s.io/v1/leases", "/api/v1/serviceaccounts",
 }
 

@@ -176,16 +176,19 @@ func condition(available string) string {
 	return fmt.Sprintf(`{"status":{"conditions":[
 		{"type":"HubAcceptedManagedCluster","status":"True","reason":"HubClusterAdminAccepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
 		{"type":"ManagedClusterJoined","status":"True","reason":"ManagedClusterJoined","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
-		{"type":"ManagedClusterConditionAvailable","status":%q,"reason":"Reported","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, available)
+		{"type":"ManagedClusterConditionAvailable","status":%q,"reason":"Reported","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+		available)
 }
 
 // join makes a cluster accepted and available, and creates it if it is missing. Its lease lasts longer than the test.
 func (t *testHub) join(name, set string) {
 	t.t.Helper()
 	t.createIfMissing(namespaces, object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
-	t.createIfMissing(clusters, newCluster(name, object{group + "/clusterset": set, "size": "s"}).with("spec", object{"hubAcceptsClient": true, "leaseDurationSeconds": 3600}))
+	t.createIfMissing(clusters, newCluster(name, object{group + "/clusterset": set, "size": "s"}).with("spec",
+		object{"hubAcceptsClient": true, "leaseDurationSeconds": 3600}))
 	ctx := t.t.Context()
-	if _, err := t.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
+	if _, err := t.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch,
+		`{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
 		t.t.Fatal(err)
 	}
 	kit.Must(t.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True"))).In(t.t)

@@ -83,7 +83,8 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 			w.must(http.MethodPatch, clusters+"/"+sentinelCluster, fmt.Sprintf(`{"metadata":{"labels":{"flip":"%t"}}}`, now))
 		case "sets":
 			value := map[bool]string{true: "yes", false: "false"}[now]
-			w.must(http.MethodPatch, sets+"/sentinel-set", fmt.Sprintf(`{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"sentinel":%q}}}}}`, value))
+			w.must(http.MethodPatch, sets+"/sentinel-set", fmt.Sprintf(
+				`{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"sentinel":%q}}}}}`, value))
 		case "bindings":
 			if now {
 				w.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-binding"))

@@ -3,8 +3,8 @@
 // forbidden object is stored. The hub responds in time.
 //
 // The tenants are users with certificates and the roles of Berth: an editor, a binder and a set admin each. Some of their clusters
-// have agents, with the permissions of an agent or with every permission. They change nothing but reports on their own cluster. The test computes
-// the reachable clusters of a namespace again, from the stored objects, by loops that are independent of the engine.
+// have agents, with the permissions of an agent or with every permission. They change nothing but reports on their own cluster. The test
+// computes the reachable clusters of a namespace again, from the stored objects, by loops that are independent of the engine.
 //
 // A run is a seed and a number of steps. A failed run prints its seed, and -seed repeats it. The seed does not determine the
 // order of concurrent requests.

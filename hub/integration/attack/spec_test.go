@@ -12,12 +12,14 @@ func (s *step) spec() object {
 	parts := []func(object){
 		func(o object) { o["numberOfClusters"] = pick(s, 0, 1, 2, 3, 100, 2147483647) },
 		func(o object) {
-			o["clusterSets"] = pick(s, []string{s.tenant.set}, []string{s.otherTenant.set}, []string{s.tenant.set, s.otherTenant.set, "global"}, []string{"default"}, []string{"nowhere"})
+			o["clusterSets"] = pick(s, []string{s.tenant.set}, []string{s.otherTenant.set}, []string{s.tenant.set, s.otherTenant.set, "global"},
+				[]string{"default"}, []string{"nowhere"})
 		},
 		func(o object) { o["predicates"] = []object{s.predicate()} },
 		func(o object) { o["predicates"] = []object{s.predicate(), s.predicate()} },
 		func(o object) {
-			o["tolerations"] = []object{pick(s, object{"operator": "Exists"}, object{"key": "gpu", "operator": "Exists", "tolerationSeconds": 864000},
+			o["tolerations"] = []object{pick(s, object{"operator": "Exists"},
+				object{"key": "gpu", "operator": "Exists", "tolerationSeconds": 864000},
 				object{"key": "gpu", "operator": "Equal", "value": "x", "effect": "NoSelect", "tolerationSeconds": 0},
 				object{"key": group + "/unavailable", "operator": "Exists"})}
 		},
@@ -29,13 +31,19 @@ func (s *step) spec() object {
 			}}
 		},
 		func(o object) {
-			o["decisionStrategy"] = object{"groupStrategy": object{"clustersPerDecisionGroup": pick[any](s, 1, 2, "25%", "100%"), "decisionGroups": pick(s, []object{},
-				[]object{{"groupName": "canary", "groupClusterSelector": object{"labelSelector": object{"matchLabels": object{"size": "s"}}}}},
-				[]object{{"groupName": "all", "groupClusterSelector": object{}}, {"groupName": "all", "groupClusterSelector": object{}}})}}
+			o["decisionStrategy"] = object{"groupStrategy": object{
+				"clustersPerDecisionGroup": pick[any](s, 1, 2, "25%", "100%"),
+				"decisionGroups": pick(s, []object{},
+					[]object{{"groupName": "canary", "groupClusterSelector": object{"labelSelector": object{"matchLabels": object{"size": "s"}}}}},
+					[]object{{"groupName": "all", "groupClusterSelector": object{}}, {"groupName": "all", "groupClusterSelector": object{}}}),
+			}}
 		},
 		func(o object) {
 			o["spreadPolicy"] = pick(s, object{"antiAffinity": []object{{"topologyKey": "size", "topologyKeyType": "Label"}}},
-				object{"spreadConstraints": []object{{"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 1, "whenUnsatisfiable": pick(s, "DoNotSchedule", "ScheduleAnyway")}}})
+				object{"spreadConstraints": []object{{
+					"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 1,
+					"whenUnsatisfiable": pick(s, "DoNotSchedule", "ScheduleAnyway"),
+				}}})
 		},
 		func(o object) {
 			o["tiers"] = []object{{"name": "near", "clusterSelector": s.selector()}, {"name": "far", "clusterSelector": s.selector()}}
@@ -60,7 +68,10 @@ func (s *step) selector() object {
 		return object{"clusterNames": []string{s.cluster(s.tenant), s.cluster(s.otherTenant), "sentinel-c"}}
 	case 1:
 		return object{"labelSelector": pick(s, object{}, object{"matchLabels": object{"size": "s"}},
-			object{"matchExpressions": []object{{"key": group + "/clusterset", "operator": "In", "values": []string{s.otherTenant.set, s.tenant.set}}}})}
+			object{"matchExpressions": []object{{
+				"key": group + "/clusterset", "operator": "In",
+				"values": []string{s.otherTenant.set, s.tenant.set},
+			}}})}
 	case 2:
 		return object{"claimSelector": object{"matchExpressions": []object{{"key": "zone", "operator": pick(s, "DoesNotExist", "Exists")}}}}
 	case 3:
@@ -79,7 +90,8 @@ func expressions(s *step) []string {
 	return []string{
 		`true`, `managedCluster.metadata.labels["size"] == "s"`, `managedCluster.metadata.labels["absent"] == "x"`,
 		`managedCluster.metadata.name.startsWith("` + s.otherTenant.set + `")`, `managedCluster.scores("load").size() > 0`,
-		`managedCluster.spec.taints.all(t, t.key != "gpu")`, `managedCluster.claim("zone").parseJSON() == {}`, `has(managedCluster.status.capacity)`,
+		`managedCluster.spec.taints.all(t, t.key != "gpu")`, `managedCluster.claim("zone").parseJSON() == {}`,
+		`has(managedCluster.status.capacity)`,
 	}
 }
 

@@ -31,7 +31,8 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 		i.stop(leader)
 		replaced := i.awaitNext(before).Sub(stopped)
 		decided := l.awaitDecision(i.leases.last().since).Sub(stopped)
-		t.Logf("FIGURE leader stopped: another holds the lease after %s, and has decided after %s", replaced.Round(leasePeriod), decided.Round(leasePeriod))
+		t.Logf("FIGURE leader stopped: another holds the lease after %s, and has decided after %s", replaced.Round(leasePeriod),
+			decided.Round(leasePeriod))
 		if replaced > stoppedBound {
 			t.Errorf("a leader that stopped is replaced after %s, want at most %s", replaced, stoppedBound)
 		}
@@ -39,7 +40,8 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 		l.awaitMore(3 * admissions)
 	}
 	after := l.totals()
-	t.Logf("FIGURE rolling update: %d requests admitted, %d refused, %d changes, %d retried", after.admitted-begun.admitted, after.refused-begun.refused, after.changed-begun.changed, after.retried-begun.retried)
+	t.Logf("FIGURE rolling update: %d requests admitted, %d refused, %d changes, %d retried", after.admitted-begun.admitted,
+		after.refused-begun.refused, after.changed-begun.changed, after.retried-begun.retried)
 	if after.retried != begun.retried {
 		t.Errorf("%d requests of the rolling update needed another attempt, want none", after.retried-begun.retried)
 	}
@@ -54,8 +56,10 @@ func TestManagersAreReplacedUnderLoad(t *testing.T) {
 	l.awaitMore(3 * admissions)
 	l.End()
 	final := l.totals()
-	t.Logf("FIGURE leader killed: another holds the lease after %s, and has decided after %s", replaced.Round(leasePeriod), decided.Round(leasePeriod))
-	t.Logf("FIGURE leader killed: %d requests admitted, %d refused, %d changes, %d retried", final.admitted-after.admitted, final.refused-after.refused, final.changed-after.changed, final.retried-after.retried)
+	t.Logf("FIGURE leader killed: another holds the lease after %s, and has decided after %s", replaced.Round(leasePeriod),
+		decided.Round(leasePeriod))
+	t.Logf("FIGURE leader killed: %d requests admitted, %d refused, %d changes, %d retried", final.admitted-after.admitted,
+		final.refused-after.refused, final.changed-after.changed, final.retried-after.retried)
 	if replaced > killedBound {
 		t.Errorf("a leader that was killed is replaced after %s, want at most %s", replaced, killedBound)
 	}

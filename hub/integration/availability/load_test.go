@@ -69,7 +69,9 @@ func (l *load) admit(ctx context.Context, count int) error {
 	name := fmt.Sprintf("dry-%d", count)
 	meta := metav1.ObjectMeta{Namespace: l.namespace, Name: name}
 	work := &workv1.ManifestWork{ObjectMeta: meta}
-	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`)}}}
+	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"}}`),
+	}}}
 	objects := []client.Object{
 		l.placement(name), l.wrongPlacement(), work,
 		kit.Binding(l.namespace, "default"),

@@ -32,12 +32,18 @@ const (
 func rawValue(ctx context.Context, t *testing.T, hub *hubtest.Hub, key string) []byte {
 	t.Helper()
 	pki := func(name string) string { return filepath.Join(hub.DataDir(), "pki", name) }
-	config, err := transport.TLSInfo{CertFile: pki("etcd-client.crt"), KeyFile: pki("etcd-client.key"), TrustedCAFile: pki("etcd-ca.crt")}.ClientConfig()
+	config, err := transport.TLSInfo{
+		CertFile: pki("etcd-client.crt"), KeyFile: pki("etcd-client.key"),
+		TrustedCAFile: pki("etcd-ca.crt"),
+	}.ClientConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoint := kit.Must(os.ReadFile(filepath.Join(hub.DataDir(), "etcd-endpoint"))).In(t)
-	etcd := kit.Must(clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config, Logger: zap.NewNop()})).In(t)
+	etcd := kit.Must(clientv3.New(clientv3.Config{
+		Endpoints: []string{strings.TrimSpace(string(endpoint))}, TLS: config,
+		Logger: zap.NewNop(),
+	})).In(t)
 	defer etcd.Close()
 	found, err := etcd.Get(ctx, key)
 	if err != nil || len(found.Kvs) != 1 {
@@ -50,7 +56,10 @@ func rawValue(ctx context.Context, t *testing.T, hub *hubtest.Hub, key string) [
 func plant(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
 	admin := kit.New(t, hub)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted"}, StringData: map[string]string{"value": planted}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "planted"},
+		StringData: map[string]string{"value": planted},
+	}
 	work := kit.Work("default", "planted")
 	manifest := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"value":"` + planted + `"}}`
 	work.Spec.Workload.Manifests = make([]workv1.Manifest, 1)
@@ -76,7 +85,8 @@ func requirePlanted(t *testing.T, hub *hubtest.Hub, secretEncrypted, workEncrypt
 	if err := reader.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || string(secret.Data["value"]) != planted {
 		t.Errorf("the Secret has %q, %v", secret.Data["value"], err)
 	}
-	if err := reader.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil || !bytes.Contains(work.Spec.Workload.Manifests[0].Raw, []byte(planted)) {
+	if err := reader.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil ||
+		!bytes.Contains(work.Spec.Workload.Manifests[0].Raw, []byte(planted)) {
 		t.Errorf("the work has %v, %v", work.Spec, err)
 	}
 }

@@ -45,7 +45,10 @@ func (w *writer) run(ctx context.Context, client kubernetes.Interface, writes in
 	for i := range writes {
 		number := i % objectsPerWriter
 		w.tried[number]++
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: w.object(number)}, Data: map[string]string{"number": strconv.Itoa(w.tried[number])}}
+		object := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: w.object(number)},
+			Data:       map[string]string{"number": strconv.Itoa(w.tried[number])},
+		}
 		out, err := configMaps.Update(ctx, object, metav1.UpdateOptions{})
 		if w.revision[number] == 0 && err != nil {
 			out, err = configMaps.Create(ctx, object, metav1.CreateOptions{})

@@ -127,7 +127,10 @@ func TestAnUnfitBackupIsNotRestored(t *testing.T) {
 		backup, key, into string
 		want              string
 	}{
-		"a folder with files":            {backup: "plain", into: file("with-files"), want: "is not empty: it has notes; restore into another folder"},
+		"a folder with files": {
+			backup: "plain", into: file("with-files"),
+			want: "is not empty: it has notes; restore into another folder",
+		},
 		"the folder of a hub that runs":  {backup: "plain", into: data, want: "is not empty"},
 		"a file as the folder":           {backup: "plain", into: file("plain"), want: "is not a folder"},
 		"no key":                         {backup: "encrypted", want: "it is encrypted: give the file with its private key"},
@@ -164,10 +167,12 @@ func TestAnUnfitBackupIsNotRestored(t *testing.T) {
 		t.Errorf("the folder with files has %v, %v", entries, err)
 	}
 	mustStore(t, hub, "still-running", "")
-	if printed, err := berthHub(t, "backup", file("plain"), "--data-dir", data); err == nil || !strings.Contains(printed, "name another file") {
+	if printed, err := berthHub(t, "backup", file("plain"), "--data-dir", data); err == nil ||
+		!strings.Contains(printed, "name another file") {
 		t.Errorf("a backup over a file: %v, %s", err, printed)
 	}
-	if printed, err := berthHub(t, "backup", file("new"), "--data-dir", file("nothing")); err == nil || !strings.Contains(printed, "no hub has run in the data folder") {
+	if printed, err := berthHub(t, "backup", file("new"), "--data-dir", file("nothing")); err == nil ||
+		!strings.Contains(printed, "no hub has run in the data folder") {
 		t.Errorf("a backup of no hub: %v, %s", err, printed)
 	}
 	requireMissing(t, file("nothing"))

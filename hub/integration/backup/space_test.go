@@ -104,7 +104,8 @@ func TestAFullDatabaseIsReadOnlyUntilObjectsAreDeleted(t *testing.T) {
 	requireReadOnly(t, hub, kept, "of the quota of 16.0 MiB")
 
 	hub.Kill()
-	if err := startError(t, hubtest.Options{DataDir: data, Args: []string{"--database-quota=16Mi"}}); !strings.Contains(err.Error(), "delete objects, or start the hub with a larger --database-quota") {
+	if err := startError(t, hubtest.Options{DataDir: data, Args: []string{"--database-quota=16Mi"}}); !strings.Contains(err.Error(),
+		"delete objects, or start the hub with a larger --database-quota") {
 		t.Errorf("a hub with a full database starts: %v", err)
 	}
 	hub = hubtest.New(t, hubtest.Options{DataDir: data, Args: []string{"--database-quota=32Mi"}})

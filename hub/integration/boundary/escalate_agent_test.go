@@ -10,7 +10,8 @@ import (
 func newAgent(t *testing.T, cluster string) user {
 	t.Helper()
 	out := newNamedUser(t, "system:open-cluster-management:"+cluster+":agent", "system:open-cluster-management:"+cluster)
-	bindRole(t, out.subject(), role(t, ruleFor("get,list,watch,update", "managedclusters", cluster), ruleFor("update,patch", "managedclusters/status", cluster)))
+	bindRole(t, out.subject(), role(t, ruleFor("get,list,watch,update", "managedclusters", cluster),
+		ruleFor("update,patch", "managedclusters/status", cluster)))
 	out.awaitAllowed(t, "update", clusters+"/"+cluster)
 	return out
 }

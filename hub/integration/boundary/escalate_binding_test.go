@@ -34,7 +34,8 @@ func TestChangingTheSetOfABinding(t *testing.T) {
 		"by merge patch":       caller.merge(t, path, turn),
 		"by JSON patch":        caller.patch(t, path, `[{"op":"replace","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 		"by server-side apply": caller.apply(t, path, binding(mine).with(t, turn)),
-		"by removing the set":  caller.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
+		"by removing the set": caller.patch(t, path,
+			`[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 	} {
 		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusBadRequest, falselyNamed(mine, theirs)) })
 	}
@@ -62,7 +63,10 @@ func TestRenamingABinding(t *testing.T) {
 		"by patch":                    {caller.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
 		"by applying another binding": {caller.apply(t, other, binding(theirs)), 403, forUser(caller, mayNotBind(theirs))},
 		"by creating another binding": {caller.create(t, bindings(namespace), binding(theirs)), 403, forUser(caller, mayNotBind(theirs))},
-		"by creating a false name":    {caller.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
+		"by creating a false name": {
+			caller.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400,
+			falselyNamed(mine, theirs),
+		},
 	} {
 		t.Run(how, func(t *testing.T) { try.got.expect(t, try.code, try.message) })
 	}
@@ -80,7 +84,8 @@ func TestRenamingABinding(t *testing.T) {
 func TestBindingInOtherNamespaces(t *testing.T) {
 	mine, home, away := newSet(t), shared.Namespace(t), shared.Namespace(t)
 	caller := newSetMember(t, home, "binder", mine)
-	caller.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden, forUser(caller, noRoleIn(away, "create", "managedclustersetbindings", "")))
+	caller.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden,
+		forUser(caller, noRoleIn(away, "create", "managedclustersetbindings", "")))
 }
 
 // TestBindingByARoleBinding uses the owner of a namespace, who may grant any role in it that the owner has.

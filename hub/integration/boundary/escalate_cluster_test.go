@@ -27,7 +27,8 @@ func refusedCluster(why string) string {
 func TestReservedClusterNamesAreRefused(t *testing.T) {
 	administrator := adminUser(t)
 	for _, name := range []string{
-		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
+		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub",
+		"open-cluster-managementx",
 		"managed-clusters", "registration", "work",
 	} {
 		removeAfterTest(t, clusters+"/"+name)
@@ -89,7 +90,8 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			singular := strings.TrimSuffix(field, "s")
 			beside := map[string]string{"labels": " beside the label of the set"}[field]
-			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries%s; add no further %s, or take some away first", field, limit, beside, singular))
+			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries%s; add no further %s, or take some away first", field,
+				limit, beside, singular))
 			full := func(name string, count int) object {
 				out := cluster(name, "")
 				out["metadata"] = object{"name": name, field: manyEntries(count)}
@@ -162,14 +164,18 @@ func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
 	}
 	accept := `{"spec":{"hubAcceptsClient":true}}`
 	administrator.merge(t, clusters+"/"+name, accept).expect(t, http.StatusForbidden, refused)
-	administrator.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).expectSuccess(t)
+	administrator.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+
+		`"}}}`).expectSuccess(t)
 	administrator.merge(t, clusters+"/"+name, accept).expectSuccess(t)
 	administrator.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).expectSuccess(t)
-	administrator.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // the cluster stays accepted
+	// the cluster stays accepted
+	administrator.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t)
 
 	simulated := shared.Namespace(t)
-	mustCreate(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
-	administrator.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).expect(t, http.StatusForbidden,
+	mustCreate(t, clusters,
+		cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
+	administrator.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).expect(t,
+		http.StatusForbidden,
 		strings.ReplaceAll(refused, name, simulated))
 }
 
@@ -194,7 +200,10 @@ func TestAdminsOfASetManageItsClusters(t *testing.T) {
 	caller.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).expectSuccess(t)
 	caller.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).expectSuccess(t)
 	caller.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).expectSuccess(t)
-	caller.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).expectSuccess(t)
+	caller.apply(t, path, object{
+		"apiVersion": group + "/v1", "kind": "ManagedCluster",
+		"metadata": object{"name": own, "labels": object{"a": "b"}},
+	}).expectSuccess(t)
 	caller.merge(t, path, `{"spec":{"taints":null}}`).expectSuccess(t)
 
 	caller.read(t, clusters).expect(t, http.StatusForbidden, forUser(caller, noRole("list", "managedclusters", "")))
@@ -225,7 +234,8 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 	caller.awaitAllowed(t, "patch", clusters+"/"+own)
 	path := clusters + "/" + own
 	adminUser(t).merge(t, path, `{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"x"},"annotations":{"a":"b"}},
-		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).expectSuccess(t)
+		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).expectSuccess(
+		t)
 	before := getObject(t, path)
 	for change, test := range map[string]struct{ patch, why string }{
 		"accept it":                   {`{"spec":{"hubAcceptsClient":true}}`, noSpec},
@@ -235,7 +245,10 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"an annotation":               {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noMetadata},
 		"an annotation taken away":    {`{"metadata":{"annotations":null}}`, noMetadata},
 		"a finalizer":                 {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
-		"an owner":                    {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`, noMetadata},
+		"an owner": {
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`,
+			noMetadata,
+		},
 		"another set":                 {`{"metadata":{"labels":{"` + setLabel + `":"default"}}}`, noReservedLabel},
 		"no set":                      {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noReservedLabel},
 		"a reserved label":            {`{"metadata":{"labels":{"info.open-cluster-management.io/other":"x"}}}`, noReservedLabel},
@@ -244,11 +257,15 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"a label of Berth's":          {`{"metadata":{"labels":{"berth-project.io/x":"y"}}}`, noReservedLabel},
 		"the health taint taken off":  {`{"spec":{"taints":[{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
 		"the denied taint taken off":  {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`, noReservedTaint},
-		"the health taint softened":   {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"PreferNoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
-		"the other health taint":      {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the health taint softened": {`{"spec":{"taints":[{"key":"` + unreachable +
+			`","effect":"PreferNoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the other health taint": {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
 	} {
 		t.Run(change, func(t *testing.T) {
-			for how, got := range map[string]apiResponse{"by patch": caller.merge(t, path, test.patch), "by update": caller.rewrite(t, path, test.patch)} {
+			for how, got := range map[string]apiResponse{
+				"by patch":  caller.merge(t, path, test.patch),
+				"by update": caller.rewrite(t, path, test.patch),
+			} {
 				t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, forUser(caller, limited(own, test.why))) })
 			}
 		})
@@ -296,7 +313,8 @@ func TestNoRequestOutlivesARole(t *testing.T) {
 	before := newSetAdmin(t, mine)
 	for _, attempt := range []func(path string) (apiResponse, error){
 		func(path string) (apiResponse, error) {
-			return before.do(t.Context(), http.MethodPatch, path, string(types.MergePatchType), object{"metadata": object{"labels": object{"tier": "gold"}}})
+			return before.do(t.Context(), http.MethodPatch, path, string(types.MergePatchType),
+				object{"metadata": object{"labels": object{"tier": "gold"}}})
 		},
 		func(path string) (apiResponse, error) {
 			return before.do(t.Context(), http.MethodDelete, path, "", nil)

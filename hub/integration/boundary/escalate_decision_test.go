@@ -102,7 +102,12 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 	}{
 		"theirs": {[]string{theirs}, []string{unbound(0, theirs)}, []string{}, none(theirs)},
 		"absent": {[]string{"absent"}, []string{unbound(0, "absent")}, []string{}, none("absent")},
-		"both":   {[]string{mine, theirs}, []string{unbound(1, theirs)}, []string{cluster}, "True AllDecisionsScheduled: All cluster decisions scheduled"},
+		"both": {
+			[]string{mine, theirs},
+			[]string{unbound(1, theirs)},
+			[]string{cluster},
+			"True AllDecisionsScheduled: All cluster decisions scheduled",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := placeAndWait(t, caller, namespace, name, object{"clusterSets": try.sets})
@@ -141,8 +146,11 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 	for guess, pair := range map[string][2]string{
 		"an annotation": {`managedCluster.metadata.annotations["pin"] == "4711"`, `managedCluster.metadata.annotations["pin"] == "0000"`},
 		"a name":        {`managedCluster.metadata.name == "` + vault + `"`, `managedCluster.metadata.name == "absent"`},
-		"a set":         {`managedCluster.metadata.labels["` + setLabel + `"] == "` + theirs + `"`, `managedCluster.metadata.labels["` + setLabel + `"] == "absent"`},
-		"a failure":     {`managedCluster.metadata.name != "` + vault + `" || 1/0 == 1`, `managedCluster.metadata.name != "absent" || 1/0 == 1`},
+		"a set": {
+			`managedCluster.metadata.labels["` + setLabel + `"] == "` + theirs + `"`,
+			`managedCluster.metadata.labels["` + setLabel + `"] == "absent"`,
+		},
+		"a failure": {`managedCluster.metadata.name != "` + vault + `" || 1/0 == 1`, `managedCluster.metadata.name != "absent" || 1/0 == 1`},
 	} {
 		t.Run(guess, func(t *testing.T) {
 			right, wrong, proof := unique("guess"), unique("guess"), unique("proof")
@@ -169,7 +177,10 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 		})
 	}
 	// Expressions have one cluster as their variable.
-	for name, text := range map[string]string{"managedClusters": `managedClusters.exists(c, c.metadata.name == "x")`, "clusters": `clusters.size() > 1`} {
+	for name, text := range map[string]string{
+		"managedClusters": `managedClusters.exists(c, c.metadata.name == "x")`,
+		"clusters":        `clusters.size() > 1`,
+	} {
 		got := caller.create(t, placements(namespace), placement("all", celPlacement(text)))
 		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, "undeclared reference to '"+name+"'") {
 			t.Errorf("%s: %d %s", text, got.Code, got.Message)

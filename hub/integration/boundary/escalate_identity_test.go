@@ -20,11 +20,14 @@ func TestImpersonation(t *testing.T) {
 		"in the administrators' group": {
 			withoutRole.withHeader("Impersonate-User", withoutRole.Name()).withHeader("Impersonate-Group", "system:masters"), "user-info",
 		},
-		"as the binder":      {withoutRole.withHeader("Impersonate-User", binder.Name()), "user-info"},
-		"as the manager":     {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:berth-system:berth"), "serviceaccount"},
-		"as an account":      {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:"+namespace+":placement"), "serviceaccount"},
-		"with a false extra": {withoutRole.withHeader("Impersonate-User", withoutRole.Name()).withHeader("Impersonate-Extra-Scopes", "all"), "user-info"},
-		"as a node":          {withoutRole.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
+		"as the binder":  {withoutRole.withHeader("Impersonate-User", binder.Name()), "user-info"},
+		"as the manager": {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:berth-system:berth"), "serviceaccount"},
+		"as an account":  {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:"+namespace+":placement"), "serviceaccount"},
+		"with a false extra": {
+			withoutRole.withHeader("Impersonate-User", withoutRole.Name()).withHeader("Impersonate-Extra-Scopes", "all"),
+			"user-info",
+		},
+		"as a node": {withoutRole.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			caller, on := impersonating.caller, "impersonate-on:"+impersonating.mode+":"

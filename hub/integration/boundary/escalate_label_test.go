@@ -99,9 +99,12 @@ func TestRelabellingByJSONPatch(t *testing.T) {
 		"one's own cluster, into another's set": {own, into(theirs), mayNotPut, theirs},
 		"another's cluster, into one's own set": {foreign, into(mine), mayNotTake, theirs},
 		"the label removed":                     {own, with(`[{"op":"remove","path":"` + labelPath + `"}]`), mayNotPut, "default"},
-		"the label moved to another key":        {own, with(`[{"op":"move","from":"` + labelPath + `","path":"/metadata/labels/was"}]`), mayNotPut, "default"},
-		"all labels replaced":                   {foreign, with(`[{"op":"replace","path":"/metadata/labels","value":{}}]`), mayNotTake, theirs},
-		"all labels removed":                    {foreign, with(`[{"op":"remove","path":"/metadata/labels"}]`), mayNotTake, theirs},
+		"the label moved to another key": {
+			own, with(`[{"op":"move","from":"` + labelPath + `","path":"/metadata/labels/was"}]`),
+			mayNotPut, "default",
+		},
+		"all labels replaced": {foreign, with(`[{"op":"replace","path":"/metadata/labels","value":{}}]`), mayNotTake, theirs},
+		"all labels removed":  {foreign, with(`[{"op":"remove","path":"/metadata/labels"}]`), mayNotTake, theirs},
 	})
 }
 
@@ -121,7 +124,8 @@ func TestRelabellingByMergePatch(t *testing.T) {
 		"all labels removed":                    {foreign, with(`{"metadata":{"labels":null}}`), mayNotTake, theirs},
 	})
 	// Custom resources do not support strategic merge patches.
-	caller.send(t.Context(), t, http.MethodPatch, clusters+"/"+own, string(types.StrategicMergePatchType), object{}).expect(t, http.StatusUnsupportedMediaType,
+	caller.send(t.Context(), t, http.MethodPatch, clusters+"/"+own, string(types.StrategicMergePatchType), object{}).expect(t,
+		http.StatusUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+
 			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
 }

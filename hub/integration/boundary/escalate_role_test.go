@@ -29,7 +29,8 @@ func newRoleEditor(t *testing.T, namespace string) user {
 
 // notHeld is the refusal of RBAC to a grant of permissions that the user lacks.
 func notHeld(resource, name string, rules ...string) string {
-	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:", resource, name, userPlaceholder)
+	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant "+
+		"RBAC permissions not currently held:", resource, name, userPlaceholder)
 	for _, rule := range rules {
 		out += "\n" + rule
 	}
@@ -58,20 +59,26 @@ func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 	wanted := ruleFor("create", "managedclustersets/bind", set)
 	binder, bindRule := roleOf("binder", set), ruleText("create", "managedclustersets/bind", set)
 	grant := func(role string) object {
-		return object{"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role), "subjects": []rbacv1.Subject{caller.subject()}}
+		return object{
+			"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role),
+			"subjects": []rbacv1.Subject{caller.subject()},
+		}
 	}
-	const fullAuthority = "clusterroles.rbac.authorization.k8s.io %q is forbidden: must have cluster-admin privileges to use the aggregationRule"
+	const fullAuthority = "clusterroles.rbac.authorization.k8s.io %q is forbidden: must have cluster-admin privileges " +
+		"to use the aggregationRule"
 	for how, try := range map[string]struct {
 		got     apiResponse
 		message string
 	}{
 		"by a role of one's own": {caller.create(t, clusterRoles, clusterRole("mine", wanted)), notHeld("clusterroles", "mine", bindRule)},
 		"by a change of one's role": {
-			caller.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
+			caller.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+
+				`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
 			notHeld("clusterroles", own, bindRule),
 		},
 		"by a role that aggregates others": {
-			caller.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
+			caller.create(t, clusterRoles, clusterRole("mine").with(t,
+				`{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
 			fmt.Sprintf(fullAuthority, "mine"),
 		},
 		"by the role of the set": {
@@ -104,10 +111,11 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	for _, level := range levels {
 		path := clusterRoles + "/" + roleOf(level, set)
 		for how, got := range map[string]apiResponse{
-			"by patch":                 caller.merge(t, path, `{"rules":[]}`),
-			"by update":                caller.rewrite(t, path, `{"rules":[]}`),
-			"by removing its rule":     caller.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
-			"with a label":             caller.merge(t, path, `{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+			"by patch":             caller.merge(t, path, `{"rules":[]}`),
+			"by update":            caller.rewrite(t, path, `{"rules":[]}`),
+			"by removing its rule": caller.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
+			"with a label": caller.merge(t, path,
+				`{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
 			"with an owner taken away": caller.merge(t, path, `{"rules":[],"metadata":{"ownerReferences":null}}`),
 		} {
 			t.Run(level+" "+how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(roleOf(level, set))) })

@@ -33,7 +33,8 @@ func TestWideningASetByUpdate(t *testing.T) {
 func TestWideningASetByPatch(t *testing.T) {
 	tryWidening(t, "patch", func(caller user, path string, _ object) apiResponse { return caller.merge(t, path, everything) })
 	tryWidening(t, "patch", func(caller user, path string, _ object) apiResponse {
-		return caller.patch(t, path, `[{"op":"replace","path":"/spec/clusterSelector","value":{"selectorType":"LabelSelector","labelSelector":{}}}]`)
+		return caller.patch(t, path,
+			`[{"op":"replace","path":"/spec/clusterSelector","value":{"selectorType":"LabelSelector","labelSelector":{}}}]`)
 	})
 }
 
@@ -62,11 +63,14 @@ func TestReplacingASetByAWiderSet(t *testing.T) {
 	name := newSet(t)
 	caller := newSetMember(t, shared.Namespace(t), "admin", name)
 	caller.remove(t, sets+"/"+name).expect(t, http.StatusForbidden, forUser(caller, noRole("delete", "managedclustersets", name)))
-	caller.remove(t, sets+"?fieldSelector=metadata.name="+name).expect(t, http.StatusForbidden, forUser(caller, noRole("deletecollection", "managedclustersets", "")))
-	caller.create(t, sets, set(name).with(t, everything)).expect(t, http.StatusForbidden, forUser(caller, noRole("create", "managedclustersets", "")))
+	caller.remove(t, sets+"?fieldSelector=metadata.name="+name).expect(t, http.StatusForbidden,
+		forUser(caller, noRole("deletecollection", "managedclustersets", "")))
+	caller.create(t, sets, set(name).with(t, everything)).expect(t, http.StatusForbidden,
+		forUser(caller, noRole("create", "managedclustersets", "")))
 	// Only an administrator may create the deleted set again. Its roles are deleted too.
 	adminUser(t).remove(t, sets+"/"+name).expectSuccess(t)
-	refusal := forUser(caller, noRole("create", "managedclustersets", "")) + fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
+	refusal := forUser(caller, noRole("create", "managedclustersets", "")) +
+		fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
 	kit.Await(t, "the wider set is refused", func(ctx context.Context) error {
 		got, err := caller.do(ctx, http.MethodPost, sets, "application/json", set(name).with(t, everything))
 		if err == nil && (got.Code != http.StatusForbidden || got.Message != refusal) {

@@ -45,7 +45,8 @@ func TestGuessingNames(t *testing.T) {
 				expectSame(t, pair, kept, caller.remove(t, pair[0]), caller.remove(t, pair[1]))
 			}
 			caller.read(t, setViews+"/"+kept.set).expect(t, http.StatusNotFound, inView(resourceTitle("managedclustersets", kept.set)+" not found"))
-			caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
+			caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound,
+				inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
 			expectSame(t, [2]string{"binding", "absent"}, kept,
 				caller.create(t, bindings(namespace), binding(kept.set)), caller.create(t, bindings(namespace), binding("absent")))
 		})
@@ -59,7 +60,8 @@ func TestRegisteringANameThatIsTaken(t *testing.T) {
 	caller := newSetMember(t, shared.Namespace(t), "admin", mine)
 	bindRole(t, caller.subject(), "berth:managedcluster:creator")
 	caller.awaitAllowed(t, "create", clusters)
-	caller.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict, resourceTitle("managedclusters", kept.cluster)+" already exists")
+	caller.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict,
+		resourceTitle("managedclusters", kept.cluster)+" already exists")
 }
 
 // expectSame checks that the response about a hidden object equals the response about a missing object.
@@ -75,7 +77,8 @@ func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent
 			cells[len(cells)-1] = nil
 		}
 		text := kit.Must(json.Marshal(a.body)).In(t)
-		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.labelKey, "absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
+		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.labelKey,
+			"absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
 	}
 	if diff := cmp.Diff(write(absent), write(hidden)); diff != "" {
 		t.Errorf("%s reveals that the object exists (-absent +hidden):\n%s", what[0], diff)
@@ -116,7 +119,8 @@ func TestGuessingBySelectors(t *testing.T) {
 				}
 				got := caller.read(t, view+"?"+hidden)
 				expectSame(t, [2]string{view + "?" + hidden, absent}, kept, got, caller.read(t, view+"?"+absent))
-				if got.body.at("metadata.continue") != nil && got.body.at("metadata.continue") != "" || got.body.at("metadata.remainingItemCount") != nil {
+				if got.body.at("metadata.continue") != nil && got.body.at("metadata.continue") != "" ||
+					got.body.at("metadata.remainingItemCount") != nil {
 					t.Errorf("%s of %s reveals that there are more objects: %v", hidden, view, got.body["metadata"])
 				}
 			}
@@ -170,11 +174,15 @@ func TestReusingVersionsAndTokens(t *testing.T) {
 		version := adminUser(t).read(t, view).expectSuccess(t).at("metadata.resourceVersion").(string)
 		for _, query := range []string{"limit=1", "resourceVersion=" + version, "resourceVersionMatch=NotOlderThan&resourceVersion=" + version} {
 			got := caller.read(t, view+"?"+query).expectSuccess(t)
-			if len(got.names()) > 0 || got.at("metadata.remainingItemCount") != nil || got.at("metadata.continue") != nil && got.at("metadata.continue") != "" {
+			if len(got.names()) > 0 || got.at("metadata.remainingItemCount") != nil ||
+				got.at("metadata.continue") != nil && got.at("metadata.continue") != "" {
 				t.Errorf("%s?%s: %v", view, query, got)
 			}
 		}
-		for _, query := range []string{"continue=" + version, "limit=1&continue=" + version, "resourceVersionMatch=Exact&resourceVersion=" + version} {
+		for _, query := range []string{
+			"continue=" + version, "limit=1&continue=" + version,
+			"resourceVersionMatch=Exact&resourceVersion=" + version,
+		} {
 			caller.read(t, view+"?"+query).expect(t, http.StatusGone, "the resource version is too old, or of another server")
 		}
 	}
@@ -189,6 +197,8 @@ func TestWatchingFromOldVersions(t *testing.T) {
 	version := caller.read(t, clusterViews).expectSuccess(t).at("metadata.resourceVersion").(string)
 	adminUser(t).remove(t, grant).expectSuccess(t)
 	awaitVisible(t, caller, clusterViews)
-	caller.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).expect(t, http.StatusGone, "the resource version is too old, or of another server")
-	caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
+	caller.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).expect(t, http.StatusGone,
+		"the resource version is too old, or of another server")
+	caller.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound,
+		inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
 }

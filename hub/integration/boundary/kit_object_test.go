@@ -147,7 +147,8 @@ func removeAfterTest(t *testing.T, path string) {
 	t.Helper()
 	administrator, ctx := adminUser(t), context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		if answer := administrator.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
+		if answer := administrator.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK &&
+			answer.Code != http.StatusNotFound {
 			t.Errorf("deleting %s: %s", path, answer.Message)
 		}
 	})

@@ -25,7 +25,8 @@ func noRoleIn(namespace, verb, resource, name string) string {
 
 func noRoleFor(verb, resource, name string) string {
 	kind, _, _ := strings.Cut(resource, "/")
-	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", resourceTitle(kind, name), userPlaceholder, verb, resource, group)
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", resourceTitle(kind, name), userPlaceholder, verb,
+		resource, group)
 }
 
 // inView turns a message about an object into the message about its view.
@@ -77,8 +78,9 @@ func mayNotAccept(cluster string) string {
 }
 
 func mayNotBind(set string) string {
-	return byPolicy("berth-bindings", resourceTitle("managedclustersetbindings", set), fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s",
-		userPlaceholder, set, right("create", "managedclustersets/bind", group, set)))
+	return byPolicy("berth-bindings", resourceTitle("managedclustersetbindings", set),
+		fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s",
+			userPlaceholder, set, right("create", "managedclustersets/bind", group, set)))
 }
 
 // The reasons why the policy about admins of sets refuses a request that their role allows.
@@ -115,6 +117,7 @@ func byPolicy(policy, title, why string) string {
 
 // falselyNamed is the refusal of a binding whose name differs from its set.
 func falselyNamed(binding, set string) string {
-	return fmt.Sprintf("admission webhook \"names.managedclustersetbindings.%s\" denied the request: ManagedClusterSetBinding.%s %q is invalid: "+
+	return fmt.Sprintf("admission webhook \"names.managedclustersetbindings.%s\" denied the request: "+
+		"ManagedClusterSetBinding.%s %q is invalid: "+
 		"spec.clusterSet: Invalid value: %q: must be the same as metadata.name", group, group, binding, set)
 }

@@ -87,7 +87,8 @@ func (a apiResponse) expectPart(t *testing.T, code int, part string) {
 // expect fails the test unless the response has a code and a message. A success has no message.
 func (a apiResponse) expect(t *testing.T, code int, message string) {
 	t.Helper()
-	if diff := cmp.Diff(apiResponse{Code: code, Message: message}, apiResponse{Code: a.Code, Message: a.Message}, cmp.AllowUnexported(apiResponse{})); diff != "" {
+	if diff := cmp.Diff(apiResponse{Code: code, Message: message}, apiResponse{Code: a.Code, Message: a.Message},
+		cmp.AllowUnexported(apiResponse{})); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 }

@@ -29,9 +29,12 @@ func TestWeakTLSIsRefused(t *testing.T) {
 			config *tls.Config
 			want   bool
 		}{
-			"TLS 1.0":                         {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, false},
-			"TLS 1.1":                         {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false},
-			"TLS 1.2, no AEAD cipher":         {&tls.Config{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, CipherSuites: blockCiphers}, false},
+			"TLS 1.0": {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, false},
+			"TLS 1.1": {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false},
+			"TLS 1.2, no AEAD cipher": {
+				&tls.Config{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, CipherSuites: blockCiphers},
+				false,
+			},
 			"TLS 1.2, all ciphers of clients": {&tls.Config{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12}, api},
 			"TLS 1.3":                         {&tls.Config{MinVersion: tls.VersionTLS13}, true},
 		} {

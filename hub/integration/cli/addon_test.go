@@ -49,17 +49,22 @@ func (f fixture) addOnRules() map[string]rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
 	}
 	return map[string]rbacv1.PolicyRule{
-		"the permission to get clustermanagementaddons":                                           rule(addonv1alpha1.GroupName, "clustermanagementaddons", "get"),
-		"the permission to list managedclusteraddons in all namespaces":                           rule(addonv1alpha1.GroupName, "managedclusteraddons", "list"),
-		"to get addondeploymentconfigs.addon.open-cluster-management.io " + f.namespace + "/base": rule(addonv1alpha1.GroupName, "addondeploymentconfigs", "get"),
-		"the permission to list managedclusters":                                                  rule(clusterv1.GroupName, "managedclusters", "list"),
-		"Placement " + f.namespace + "/web":                                                       rule(clusterv1.GroupName, "placements", "get"),
-		"the decisions of Placement " + f.namespace + "/web":                                      rule(clusterv1.GroupName, "placementdecisions", "list"),
+		"the permission to get clustermanagementaddons": rule(addonv1alpha1.GroupName,
+			"clustermanagementaddons", "get"),
+		"the permission to list managedclusteraddons in all namespaces": rule(addonv1alpha1.GroupName,
+			"managedclusteraddons", "list"),
+		"to get addondeploymentconfigs.addon.open-cluster-management.io " + f.namespace +
+			"/base": rule(addonv1alpha1.GroupName, "addondeploymentconfigs", "get"),
+		"the permission to list managedclusters": rule(clusterv1.GroupName, "managedclusters",
+			"list"),
+		"Placement " + f.namespace + "/web": rule(clusterv1.GroupName, "placements", "get"),
+		"the decisions of Placement " + f.namespace + "/web": rule(clusterv1.GroupName, "placementdecisions",
+			"list"),
 	}
 }
 
-// TestAddOnStatus reads an add-on that no controller has installed yet, with exactly the permissions that the help names. Without any one of
-// them there is an error that names it.
+// TestAddOnStatus reads an add-on that no controller has installed yet, with exactly the permissions that the help names. Without any one
+// of them there is an error that names it.
 func TestAddOnStatus(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)
@@ -72,7 +77,8 @@ func TestAddOnStatus(t *testing.T) {
 	awaits := func(without string, want func(result) bool) {
 		t.Helper()
 		s.grant(t, role, rules, without)
-		kit.Await(t, "the command reports what the user may not read", func(ctx context.Context) error { // the API server reads the role a moment after it is stored
+		// the API server reads the role a moment after it is stored
+		kit.Await(t, "the command reports what the user may not read", func(ctx context.Context) error {
 			if got := run(ctx, "addon", "status", s.namespace, "--as", user); !want(got) {
 				return fmt.Errorf("without %q: %w: %+v", without, errNotYet, got)
 			}
@@ -81,14 +87,17 @@ func TestAddOnStatus(t *testing.T) {
 	}
 	for text := range rules {
 		awaits(text, func(got result) bool {
-			return got.code == cli.ExitRefused && got.out == "" && strings.Contains(got.errOut, text) && strings.Contains(got.errOut, "you need the permission to")
+			return got.code == cli.ExitRefused && got.out == "" && strings.Contains(got.errOut, text) &&
+				strings.Contains(got.errOut, "you need the permission to")
 		})
 	}
 	awaits("", func(got result) bool {
-		return got.code == cli.ExitOK && got.errOut == "" && strings.Contains(got.out, "NotInstalled") && strings.Contains(got.out, s.namespace+"/web: Starting 1 cluster, 1 of 1 under way then")
+		return got.code == cli.ExitOK && got.errOut == "" && strings.Contains(got.out, "NotInstalled") &&
+			strings.Contains(got.out, s.namespace+"/web: Starting 1 cluster, 1 of 1 under way then")
 	})
 	missing := run(t.Context(), "addon", "status", "missing")
-	if missing.code != cli.ExitRefused || !strings.Contains(missing.errOut, `reading the ClusterManagementAddOn missing: clustermanagementaddons.addon.open-cluster-management.io "missing" not found`) {
+	if missing.code != cli.ExitRefused || !strings.Contains(missing.errOut,
+		`reading the ClusterManagementAddOn missing: clustermanagementaddons.addon.open-cluster-management.io "missing" not found`) {
 		t.Errorf("got %+v", missing)
 	}
 	if got := completions(t, "addon", "status", s.namespace); !slices.Equal(got, []string{s.namespace}) {

@@ -40,7 +40,10 @@ func (f fixture) startViews(t *testing.T, more ...string) {
 	}
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		AllowErrors: true, // the API server sends requests before the manager has read the CA for their client certificates
-		Args:        []string{"--controllers=" + strings.Join(append([]string{"placement", "views"}, more...), ","), "--view-bind-address=" + address, "--view-service-port=" + port},
+		Args: []string{
+			"--controllers=" + strings.Join(append([]string{"placement", "views"}, more...), ","),
+			"--view-bind-address=" + address, "--view-service-port=" + port,
+		},
 	})
 }
 
@@ -48,21 +51,23 @@ func (f fixture) startViews(t *testing.T, more ...string) {
 // selected cluster and the other cluster of the fixture.
 func (f fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
 	t.Helper()
-	kit.Await(t, "the placement has selected a cluster other than the given one, and the manager explains it", func(ctx context.Context) error {
-		var list clusterv1beta1.PlacementDecisionList
-		if err := f.client.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
-			return err
-		}
-		if len(list.Items) != 1 || len(list.Items[0].Status.Decisions) != 1 {
-			return fmt.Errorf("%w: decisions %+v", errNotYet, list.Items)
-		}
-		chosen = list.Items[0].Status.Decisions[0].ClusterName
-		explained := run(ctx, "explain", "placement", "web", "-n", f.namespace)
-		if chosen == other || explained.code != cli.ExitOK || strings.Contains(explained.out, "Stale") || !strings.Contains(explained.out, chosen) {
-			return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, explained)
-		}
-		return nil
-	})
+	kit.Await(t, "the placement has selected a cluster other than the given one, and the manager explains it",
+		func(ctx context.Context) error {
+			var list clusterv1beta1.PlacementDecisionList
+			if err := f.client.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
+				return err
+			}
+			if len(list.Items) != 1 || len(list.Items[0].Status.Decisions) != 1 {
+				return fmt.Errorf("%w: decisions %+v", errNotYet, list.Items)
+			}
+			chosen = list.Items[0].Status.Decisions[0].ClusterName
+			explained := run(ctx, "explain", "placement", "web", "-n", f.namespace)
+			if chosen == other || explained.code != cli.ExitOK || strings.Contains(explained.out, "Stale") ||
+				!strings.Contains(explained.out, chosen) {
+				return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, explained)
+			}
+			return nil
+		})
 	return chosen, f.clusters()[1-slices.Index(f.clusters(), chosen)]
 }
 
@@ -115,7 +120,10 @@ func TestExplain(t *testing.T) {
 		"a summary": {args(), cli.ExitOK, []string{
 			s.namespace + "/web: satisfied, 1 of 1 selected (AllDecisionsScheduled)", "Selected  1  " + chosen, "Beaten    1  ", left,
 		}},
-		"a selected cluster": {args("--cluster", chosen), cli.ExitOK, []string{chosen + " in " + s.namespace + "/web: Selected", "rank         1"}},
+		"a selected cluster": {
+			args("--cluster", chosen), cli.ExitOK,
+			[]string{chosen + " in " + s.namespace + "/web: Selected", "rank         1"},
+		},
 		"a cluster that is not selected, and the fix": {args("--cluster", left), cli.ExitOK, []string{
 			left + " in " + s.namespace + "/web: Beaten", "  sets         " + s.namespace, "  fix          ",
 		}},
@@ -125,7 +133,8 @@ func TestExplain(t *testing.T) {
 			[]string{doing + `nothing: placements.cluster.open-cluster-management.io "nothing" not found`},
 		},
 		"no such cluster": {
-			args("--cluster", "missing"), cli.ExitRefused, []string{doing + `web: managedclusters.cluster.open-cluster-management.io "missing" not found`},
+			args("--cluster", "missing"), cli.ExitRefused, []string{doing +
+				`web: managedclusters.cluster.open-cluster-management.io "missing" not found`},
 		},
 		"a user without a role": {
 			args("--as", "no-role"), cli.ExitRefused,
@@ -151,11 +160,21 @@ func TestHistory(t *testing.T) {
 	cause := "ManagedCluster " + chosen + ": taints changed"
 	awaitOutput(t, args(), came, went, cause) // the history follows the decision that it is about
 	for name, q := range map[string]commandCase{
-		"all":                   {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
-		"the last hour":         {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
-		"a time in the future":  {args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK, []string{"No change of placement " + s.namespace + "/web is known since "}},
-		"an invalid time":       {args("--since", "tea"), cli.ExitRefused, []string{`--since "tea" is neither a length such as 1h nor an instant`}},
-		"a missing placement":   {[]string{"history", "placement", "x", "-n", s.namespace}, cli.ExitRefused, []string{"reading the history of " + s.namespace + "/x: ", `"x" not found`}},
+		"all":           {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
+		"the last hour": {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
+		"a time in the future": {
+			args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK,
+			[]string{"No change of placement " + s.namespace + "/web is known since "},
+		},
+		"an invalid time": {
+			args("--since", "tea"), cli.ExitRefused,
+			[]string{`--since "tea" is neither a length such as 1h nor an instant`},
+		},
+		"a missing placement": {
+			[]string{"history", "placement", "x", "-n", s.namespace},
+			cli.ExitRefused,
+			[]string{"reading the history of " + s.namespace + "/x: ", `"x" not found`},
+		},
 		"a user without a role": {args("--as", "no-role"), cli.ExitRefused, []string{"the right to get this placement is missing"}},
 	} {
 		t.Run(name, q.check)
@@ -178,7 +197,11 @@ func TestDiff(t *testing.T) {
 	left := s.clusters()[1-slices.Index(s.clusters(), chosen)]
 	for name, q := range map[string]commandCase{
 		"cordon the selected cluster": {[]string{"diff", "--cordon", chosen}, cli.ExitOK, []string{"Nothing moves."}},
-		"drain the selected cluster":  {[]string{"diff", "--drain", "site=" + chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left, "Tainted"}},
+		"drain the selected cluster": {
+			[]string{"diff", "--drain", "site=" + chosen},
+			cli.ExitUnsatisfied,
+			[]string{s.namespace + "/web", chosen, left, "Tainted"},
+		},
 		"drain the other cluster":     {[]string{"diff", "--drain", "site=" + left}, cli.ExitOK, []string{"Nothing moves."}},
 		"remove the selected cluster": {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left}},
 		"remove the other cluster":    {[]string{"diff", "--remove", left}, cli.ExitOK, []string{"Nothing moves."}},

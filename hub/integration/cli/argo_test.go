@@ -48,8 +48,10 @@ func (f fixture) apply(t *testing.T, text string) {
 		if object.GetKind() != "CustomResourceDefinition" {
 			object.SetNamespace(f.namespace)
 		}
-		kit.Await(t, "the object is applied", func(ctx context.Context) error { // a definition takes a moment, and a failed request empties the object
-			return f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership)
+		// a definition takes a moment, and a failed request empties the object
+		kit.Await(t, "the object is applied", func(ctx context.Context) error {
+			return f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("user"),
+				client.ForceOwnership)
 		})
 		t.Cleanup(func() { _ = f.client.Delete(context.WithoutCancel(t.Context()), object) })
 	}
@@ -105,7 +107,8 @@ func TestArgoCheck(t *testing.T) {
 		t.Errorf("steps %q, want three", steps)
 	}
 	var setup, errOut kit.Buffer // the command reads no hub, so it has no flags for one
-	if code := cli.Run(t.Context(), []string{"argo", "setup", "web", "-n", s.namespace}, genericiooptions.IOStreams{Out: &setup, ErrOut: &errOut}, clock.RealClock{}); code != cli.ExitOK {
+	if code := cli.Run(t.Context(), []string{"argo", "setup", "web", "-n", s.namespace},
+		genericiooptions.IOStreams{Out: &setup, ErrOut: &errOut}, clock.RealClock{}); code != cli.ExitOK {
 		t.Fatal(errOut.String())
 	}
 	s.apply(t, setup.String())
@@ -115,18 +118,21 @@ func TestArgoCheck(t *testing.T) {
 	}
 	chosen := strings.TrimSpace(run(t.Context(), "decisions", "web", "-n", s.namespace).out)
 	number := strings.TrimPrefix(chosen, s.namespace)
-	missing := "cluster NS" + number + ": selected by web, and no cluster Secret has its name or the label apps.open-cluster-management.io/cluster-name"
+	missing := "cluster NS" + number + ": selected by web, and no cluster Secret has its name or the label " +
+		"apps.open-cluster-management.io/cluster-name"
 	if report := hold("set up", []string{missing}, nil); !cmp.Equal(report.WithoutSecret, []string{chosen}) || report.Clusters != 1 {
 		t.Errorf("got %+v", report)
 	}
-	hold("a placement that is not there", []string{"placement api: it does not exist in the namespace NS, and the generator lists no other namespace"}, nil, "api")
+	hold("a placement that is not there", []string{"placement api: it does not exist in the namespace NS, and the " +
+		"generator lists no other namespace"}, nil, "api")
 	s.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: chosen}}) // no cluster Secret without its label
 	hold("a Secret of another kind", []string{missing}, nil)
 	s.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "other", Labels: map[string]string{
 		"argocd.argoproj.io/secret-type": "cluster", "apps.open-cluster-management.io/cluster-name": chosen,
 	}}})
 	hold("all is there", nil, nil)
-	if got := run(t.Context(), "argo", "check", "-n", s.namespace); got != (result{out: "Argo CD can follow the decisions: 1 placement, 1 selected cluster.\n"}) {
+	if got := run(t.Context(), "argo", "check", "-n", s.namespace); got !=
+		(result{out: "Argo CD can follow the decisions: 1 placement, 1 selected cluster.\n"}) {
 		t.Errorf("got %+v", got)
 	}
 	s.apply(t, brokenApplicationSet)
@@ -165,7 +171,8 @@ spec:
 // TestArgoCheckRefused holds that a missing right is an error, and not a hub without clusters.
 func TestArgoCheckRefused(t *testing.T) {
 	got := run(t.Context(), "argo", "check", "--as", "no-role")
-	if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, "the right to list them in the namespace argocd is missing") {
+	if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut,
+		"the right to list them in the namespace argocd is missing") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -176,7 +183,10 @@ func TestArgoLabels(t *testing.T) {
 	s := newFixture(t)
 	name := s.clusters()[0]
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster", "own": "stays"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: name,
+			Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster", "own": "stays"},
+		},
 		StringData: map[string]string{"server": "https://member.example.com"},
 	}
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.clusters()[1]}}
@@ -185,7 +195,10 @@ func TestArgoLabels(t *testing.T) {
 	cluster := kit.Cluster(name)
 	s.patch(t, cluster, `{"metadata":{"labels":{"region":"eu","own":"cluster"}}}`)
 	s.client.MustRead(cluster)
-	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform.example.com", Value: "metal"}, {Name: "notes.example.com", Value: "two words"}}
+	cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{
+		{Name: "platform.example.com", Value: "metal"},
+		{Name: "notes.example.com", Value: "two words"},
+	}
 	s.client.MustUpdateStatus(cluster)
 	labels := func() map[string]string {
 		t.Helper()
@@ -195,7 +208,10 @@ func TestArgoLabels(t *testing.T) {
 		}
 		return secret.Labels
 	}
-	args := []string{"argo", "labels", "-n", s.namespace, "--label", "region", "--label", "own", "--claim", "platform.example.com", "--claim", "notes.example.com"}
+	args := []string{
+		"argo", "labels", "-n", s.namespace, "--label", "region", "--label", "own", "--claim", "platform.example.com", "--claim",
+		"notes.example.com",
+	}
 	before := labels()
 	dry := run(t.Context(), args...)
 	if want := "would label secret " + name + ": platform.example.com=metal region=eu\n" +

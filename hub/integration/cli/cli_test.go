@@ -25,7 +25,8 @@ func TestGet(t *testing.T) {
 	s.waitDecided(t)
 	t.Run("placements", func(t *testing.T) {
 		got := run(t.Context(), "get", "placements", "-n", s.namespace)
-		if want := "NAME   SATISFIED   REASON                  SELECTED   GROUPS   HELD   CHANGED   AGE\nweb    True        AllDecisionsScheduled   1/1        1        0      "; got.code != cli.ExitOK || !strings.HasPrefix(got.out, want) {
+		if want := "NAME   SATISFIED   REASON                  SELECTED   GROUPS   HELD   CHANGED   AGE\nweb    True        " +
+			"AllDecisionsScheduled   1/1        1        0      "; got.code != cli.ExitOK || !strings.HasPrefix(got.out, want) {
 			t.Errorf("got %+v, want it to begin with %q", got, want)
 		}
 	})
@@ -58,7 +59,8 @@ func TestGet(t *testing.T) {
 	})
 	t.Run("sets", func(t *testing.T) {
 		got := run(t.Context(), "get", "set", s.namespace)
-		if want := s.namespace + "   ExclusiveClusterSetLabel   2          " + s.namespace + "   -"; got.code != cli.ExitOK || !strings.Contains(got.out, want) {
+		if want := s.namespace + "   ExclusiveClusterSetLabel   2          " + s.namespace + "   -"; got.code != cli.ExitOK ||
+			!strings.Contains(got.out, want) {
 			t.Errorf("got %+v, want %q in it", got, want)
 		}
 	})
@@ -79,7 +81,10 @@ func (f fixture) checkGroups(t *testing.T) {
 		t.Fatalf("got %+v", groups)
 	}
 	got := run(t.Context(), "tree", "cluster", groups.Groups[0].Clusters[0])
-	for _, want := range []string{": 1 placement in 1 namespace", f.namespace + "   bound to " + f.namespace, "    web", "group 0   at most "} {
+	for _, want := range []string{
+		": 1 placement in 1 namespace", f.namespace + "   bound to " + f.namespace, "    web",
+		"group 0   at most ",
+	} {
 		if got.code != cli.ExitOK || !strings.Contains(got.out, want) {
 			t.Errorf("got %+v, want %q in it", got, want)
 		}

@@ -37,7 +37,8 @@ func TestDecisions(t *testing.T) {
 		Clusters       []struct{ Name string }
 	}
 	decode(t, run(t.Context(), "decisions", "placement/web", "-n", s.namespace, "-o", "json"), &document)
-	if document.Kind != "DecidedClusters" || document.Revision == "" || !document.Satisfied || document.Selected != 1 || document.Clusters[0].Name != chosen {
+	if document.Kind != "DecidedClusters" || document.Revision == "" || !document.Satisfied || document.Selected != 1 ||
+		document.Clusters[0].Name != chosen {
 		t.Errorf("got %+v", document)
 	}
 	matrix := run(t.Context(), "decisions", "web", "-n", s.namespace, "-o", "matrix")
@@ -50,7 +51,8 @@ func TestDecisions(t *testing.T) {
 
 // checkContexts reads the contexts of a kubeconfig that has the hub and a member.
 func (f fixture) checkContexts(t *testing.T, chosen string) {
-	if got := run(t.Context(), "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list"); got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, "1 cluster without a context") {
+	if got := run(t.Context(), "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list"); got.code != cli.ExitRefused || got.out != "" ||
+		!strings.Contains(got.errOut, "1 cluster without a context") {
 		t.Errorf("got %+v", got)
 	}
 	config := kit.Must(clientcmd.LoadFromFile(shared.Kubeconfig())).In(t)
@@ -59,7 +61,8 @@ func (f fixture) checkContexts(t *testing.T, chosen string) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	kit.NoError(t, clientcmd.WriteToFile(*config, path))
 	var out, errOut kit.Buffer
-	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list", "--context-name", "admin@{cluster}")
+	code := startWith(t.Context(), path, &out, &errOut, "decisions", "web", "-n", f.namespace, "-o", "kubeconfig-list", "--context-name",
+		"admin@{cluster}")
 	if want := chosen + "\tadmin@" + chosen + "\n"; code != cli.ExitOK || out.String() != want {
 		t.Errorf("exit code %d, got %q, want %q; %s", code, out.String(), want, errOut.String())
 	}
@@ -73,9 +76,18 @@ func (f fixture) checkDecisionErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no such placement": {[]string{"decisions", "nothing", "-n", f.namespace}, `error: there is no placement "nothing" in the namespace ` + f.namespace},
-		"no such group":     {[]string{"decisions", "web", "-n", f.namespace, "--group", "x"}, `has no decision group "x": it has no group with a name`},
-		"no role":           {[]string{"decisions", "web", "-n", f.namespace, "--as", "no-role"}, "the right to list placements.cluster.open-cluster-management.io in the namespace " + f.namespace + " is missing"},
+		"no such placement": {
+			[]string{"decisions", "nothing", "-n", f.namespace},
+			`error: there is no placement "nothing" in the namespace ` + f.namespace,
+		},
+		"no such group": {
+			[]string{"decisions", "web", "-n", f.namespace, "--group", "x"},
+			`has no decision group "x": it has no group with a name`,
+		},
+		"no role": {
+			[]string{"decisions", "web", "-n", f.namespace, "--as", "no-role"},
+			"the right to list placements.cluster.open-cluster-management.io in the namespace " + f.namespace + " is missing",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t.Context(), tc.args...)
@@ -92,7 +104,8 @@ func TestIncompleteDecisions(t *testing.T) {
 	read := func(timeout string) result {
 		return run(t.Context(), "decisions", "web", "-n", s.namespace, "--timeout", timeout)
 	}
-	if got := read("1s"); got.code != cli.ExitUnsatisfied || got.out != "" || !strings.HasSuffix(got.errOut, "is not complete after 1s: it has no decision yet\n") {
+	if got := read("1s"); got.code != cli.ExitUnsatisfied || got.out != "" ||
+		!strings.HasSuffix(got.errOut, "is not complete after 1s: it has no decision yet\n") {
 		t.Errorf("no decision: got %+v", got)
 	}
 	s.storeSlice(t, 1, s.clusters()...)
@@ -100,7 +113,8 @@ func TestIncompleteDecisions(t *testing.T) {
 		t.Errorf("no status: got %+v", got)
 	}
 	s.storeStatus(t, 3)
-	if got := read("0s"); got.code != cli.ExitUnsatisfied || got.out != "" || !strings.Contains(got.errOut, "the status has 3 clusters, the slices have 2") {
+	if got := read("0s"); got.code != cli.ExitUnsatisfied || got.out != "" ||
+		!strings.Contains(got.errOut, "the status has 3 clusters, the slices have 2") {
 		t.Errorf("a missing slice: got %+v", got)
 	}
 	s.storeStatus(t, 2)
@@ -118,7 +132,10 @@ func (f fixture) storeSlice(t *testing.T, number int, clusters ...string) {
 	t.Helper()
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, Name: fmt.Sprintf("web-decision-%d", number),
-		Labels: map[string]string{clusterv1beta1.PlacementLabel: "web", clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
+		Labels: map[string]string{
+			clusterv1beta1.PlacementLabel: "web", clusterv1beta1.DecisionGroupIndexLabel: "0",
+			clusterv1beta1.DecisionGroupNameLabel: "",
+		},
 	}}
 	f.create(t, slice)
 	for _, name := range clusters {
@@ -134,7 +151,8 @@ func (f fixture) storeStatus(t *testing.T, selected int32) {
 	f.client.For(t).MustRead(placement)
 	placement.Status.NumberOfSelectedClusters = selected
 	placement.Status.Conditions = []metav1.Condition{{
-		Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True", Reason: "AllDecisionsScheduled", LastTransitionTime: metav1.Now(), ObservedGeneration: placement.Generation,
+		Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True", Reason: "AllDecisionsScheduled", LastTransitionTime: metav1.Now(),
+		ObservedGeneration: placement.Generation,
 	}}
 	f.client.For(t).MustUpdateStatus(placement)
 }
@@ -172,7 +190,8 @@ func TestWatchDecisions(t *testing.T) {
 		t.Errorf("lines %q (-want +got):\n%s", want, diff)
 	}
 	s.client.MustDelete(s.placement())
-	if code := <-ended; code != cli.ExitUnsatisfied || strings.Contains(out.String(), "\n\n") || !strings.Contains(errOut.String(), "was deleted: this is no decision to remove anything") {
+	if code := <-ended; code != cli.ExitUnsatisfied || strings.Contains(out.String(), "\n\n") ||
+		!strings.Contains(errOut.String(), "was deleted: this is no decision to remove anything") {
 		t.Errorf("exit code %d, standard error %q, standard output\n%s", code, errOut.String(), out.String())
 	}
 }

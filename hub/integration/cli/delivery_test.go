@@ -88,15 +88,21 @@ func (d deliveryFixture) report(t *testing.T, cluster, refusal string) {
 	t.Helper()
 	work := kit.Work(cluster, plan.WorkName(d.namespace, "api"))
 	deployment := workv1.ManifestCondition{
-		ResourceMeta: workv1.ManifestResourceMeta{Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"},
-		Conditions:   []metav1.Condition{},
+		ResourceMeta: workv1.ManifestResourceMeta{
+			Ordinal: 1, Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments",
+			Namespace: "shop", Name: "api",
+		},
+		Conditions: []metav1.Condition{},
 	}
 	status, failed := metav1.ConditionTrue, refusal != ""
 	if failed {
 		status, refusal = metav1.ConditionFalse, workv1.PermanentFailurePrefix+refusal
 	}
 	set := func(to *[]metav1.Condition, kind string, status metav1.ConditionStatus, message string) {
-		meta.SetStatusCondition(to, metav1.Condition{Type: kind, Status: status, Reason: "Reported", Message: message, ObservedGeneration: work.Generation})
+		meta.SetStatusCondition(to, metav1.Condition{
+			Type: kind, Status: status, Reason: "Reported", Message: message,
+			ObservedGeneration: work.Generation,
+		})
 	}
 	d.client.For(t).AwaitStatusChanged(work, func() { // the manager may create or change the work meanwhile
 		set(&deployment.Conditions, workv1.WorkApplied, status, refusal)
@@ -151,17 +157,20 @@ func TestExplainDelivery(t *testing.T) {
 	}
 	failing := []string{"Breached", "Failing  1  " + a, "Deployment shop/api: " + refusal, "kubectl berth rollout undo api", "Done  1  " + b}
 	awaitOutput(t, explain(), append(failing, "WaitsForRepair  1  "+s.hidden)...)
-	awaitOutput(t, []string{"explain", "placement", "fleet", "-n", s.namespace}, append(failing, "Delivered by "+s.namespace+"/api: Breached", "Selected")...)
+	awaitOutput(t, []string{"explain", "placement", "fleet", "-n", s.namespace},
+		append(failing, "Delivered by "+s.namespace+"/api: Breached", "Selected")...)
 	awaitOutput(t, explain(a), a+" in "+s.namespace+"/api: Failing", "  manifest     Deployment shop/api", "and the same write fails again")
 	work := s.work(t, a)
-	awaitOutput(t, []string{"explain", "manifestwork", work.Name, "-n", a}, a+"/"+work.Name+": Failed", "set          "+s.namespace+"/api", "Deployment shop/api   False")
+	awaitOutput(t, []string{"explain", "manifestwork", work.Name, "-n", a}, a+"/"+work.Name+": Failed", "set          "+s.namespace+"/api",
+		"Deployment shop/api   False")
 
 	user := s.deliveryTenant(t)
 	as := []string{"--as", user}
 	got := awaitOutput(t, explain(as...), append(failing, "and 1 cluster that you may not see")...)
 	leaks := []result{
 		got, run(t.Context(), explain(append(as, "-o", "json")...)...), run(t.Context(), explain(append(as, "-o", "wide")...)...),
-		run(t.Context(), explain(append(as, s.hidden)...)...), run(t.Context(), append(as, "explain", "placement", "fleet", "-n", s.namespace)...),
+		run(t.Context(), explain(append(as, s.hidden)...)...), run(t.Context(),
+			append(as, "explain", "placement", "fleet", "-n", s.namespace)...),
 		run(t.Context(), append(as, "rollout", "status", "api", "-n", s.namespace, "--all", "-o", "yaml")...),
 	}
 	for i, each := range leaks {
@@ -176,7 +185,8 @@ func TestExplainDelivery(t *testing.T) {
 	for _, c := range data.Clusters {
 		codes[c.Cluster] = c.Code
 	}
-	if data.Hidden != 1 || len(codes) != 2 || codes[a] != rollout.Failing || codes[b] != rollout.Done || data.APIVersion != "view.cluster.open-cluster-management.io/v1" {
+	if data.Hidden != 1 || len(codes) != 2 || codes[a] != rollout.Failing || codes[b] != rollout.Done ||
+		data.APIVersion != "view.cluster.open-cluster-management.io/v1" {
 		t.Errorf("the tenant reads %+v", data)
 	}
 	if leaks[3].code != cli.ExitRefused || !strings.Contains(leaks[3].errOut, "delivers nothing to a cluster") {
@@ -213,10 +223,14 @@ func (d deliveryFixture) checkDiff(t *testing.T, tenant string) {
 	text := kit.Must(yaml.Marshal(changed)).In(t)
 	path := filepath.Join(t.TempDir(), "set.yaml")
 	kit.NoError(t, os.WriteFile(path, text, 0o600))
-	want := []string{"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n", "over " + d.namespace + "/fleet: Progressive, 3 clusters in 1 group"}
+	want := []string{
+		"api: 3 clusters changed, 0 clusters removed, 0 unchanged", "changed   Deployment shop/api   spec.replicas\n",
+		"over " + d.namespace + "/fleet: Progressive, 3 clusters in 1 group",
+	}
 	for name, more := range map[string][]string{"the administrator": nil, "the tenant": {"--as", tenant}} {
 		got := run(t.Context(), append([]string{"diff", "-f", path, "-n", d.namespace}, more...)...)
-		if name == "the tenant" && !strings.Contains(got.errOut, "note: you may not list manifestworks: every cluster counts as having the stored template") {
+		if name == "the tenant" && !strings.Contains(got.errOut, "note: you may not list manifestworks: every cluster counts as "+
+			"having the stored template") {
 			t.Errorf("%s gets no note: %+v", name, got)
 		}
 		for _, text := range want {
@@ -250,7 +264,8 @@ func TestWatchARollout(t *testing.T) {
 		})
 		s.report(t, cluster, "")
 	}
-	if code := <-ended; code != cli.ExitOK || errOut.String() != "" || !strings.Contains(out.String(), "Finished   3 of 3 done, 0 under way, 0 failed\n") {
+	if code := <-ended; code != cli.ExitOK || errOut.String() != "" ||
+		!strings.Contains(out.String(), "Finished   3 of 3 done, 0 under way, 0 failed\n") {
 		t.Errorf("exit code %d, %s\n%s", code, errOut.String(), out.String())
 	}
 }

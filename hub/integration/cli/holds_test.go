@@ -34,13 +34,15 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, text)
 		}
 	}
-	awaitOutput(t, list, "hold     UnprovenGroup", object, "No cluster of the mandatory group with groupName canary can prove the change", ends)
+	awaitOutput(t, list, "hold     UnprovenGroup", object, "No cluster of the mandatory group with groupName canary can prove the change",
+		ends)
 	expect([]string{"holds", "-n", "default"}, cli.ExitOK, "nothing is held back\n")
 	expect([]string{"holds", "-A", "-o", "json"}, cli.ExitOK, `"type": "UnprovenGroup"`)
 	expect(release(), cli.ExitRefused, "no reason is given")
 	expect(release("--reason", "a test", "--hold", "Breach"), cli.ExitRefused, "nothing is held back of the set "+s.namespace+"/api by Breach")
 	expect(release("--reason", "a test", "--as", s.deliveryTenant(t)), cli.ExitRefused, "cannot")
-	expect(release("--reason", "a test"), cli.ExitOK, "UnprovenGroup is released: the group with groupName canary of Placement fleet is passed\n")
+	expect(release("--reason", "a test"), cli.ExitOK, "UnprovenGroup is released: the group with groupName canary of "+
+		"Placement fleet is passed\n")
 
 	a, b := s.clusters()[0], s.clusters()[1]
 	s.report(t, a, "spec.selector: field is immutable")
@@ -68,7 +70,8 @@ func TestReleaseOfTwoHolds(t *testing.T) {
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(set), stored); err != nil {
 		t.Fatal(err)
 	}
-	stored.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MandatoryDecisionGroups.MandatoryDecisionGroups = []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}}
+	strategy := stored.Spec.PlacementRefs[0].RolloutStrategy.Progressive
+	strategy.MandatoryDecisionGroups.MandatoryDecisionGroups = []clusterv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}}
 	if err := s.client.Update(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 	admin := kit.New(t, shared)
 	cluster := &clusterv1.ManagedCluster{}
 	admin.MustGet(client.ObjectKey{Name: "token-1"}, cluster)
-	if cluster.Spec.HubAcceptsClient || cluster.Labels["region"] != "eu" || cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != registration.JoinUser("token-1") {
+	if cluster.Spec.HubAcceptsClient || cluster.Labels["region"] != "eu" ||
+		cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != registration.JoinUser("token-1") {
 		t.Errorf("the cluster is %+v with labels %v and annotations %v", cluster.Spec, cluster.Labels, cluster.Annotations)
 	}
 
@@ -49,7 +50,10 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 	if err != nil {
 		t.Fatalf("verifying the hub by the printed hash: %v", err)
 	}
-	config := &rest.Config{Host: endpoint.URL, BearerToken: flagValue(t, got.out, "--token"), TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.Authority}}
+	config := &rest.Config{
+		Host: endpoint.URL, BearerToken: flagValue(t, got.out, "--token"),
+		TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.Authority},
+	}
 	agent := kubernetes.NewForConfigOrDie(config)
 	kit.AwaitAccess(t, shared, registration.JoinUser("token-1"), nil, authorizationv1.ResourceAttributes{
 		Verb: "get", Group: clusterv1.GroupName, Resource: "managedclusters", Name: "token-1",
@@ -83,7 +87,8 @@ func TestAJoinTokenIsOfOneCluster(t *testing.T) {
 		t.Errorf("the token may do %v, want only %v", allowed, want)
 	}
 
-	if _, err := join.Verify(t.Context(), endpoint.URL, "sha256:"+strings.Repeat("0", 64)); err == nil || !strings.Contains(err.Error(), "--ca-hash") {
+	if _, err := join.Verify(t.Context(), endpoint.URL, "sha256:"+strings.Repeat("0", 64)); err == nil ||
+		!strings.Contains(err.Error(), "--ca-hash") {
 		t.Errorf("verifying the hub by another hash: %v, want it refused with what to do", err)
 	}
 }
@@ -131,20 +136,25 @@ func TestAClusterIsAcceptedAndDenied(t *testing.T) {
 	cluster := &clusterv1.ManagedCluster{}
 	admin.MustGet(client.ObjectKey{Name: "pending-1"}, cluster)
 	cluster.Status.Conditions = []metav1.Condition{{
-		Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, LastTransitionTime: metav1.Now(),
+		Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined,
+		LastTransitionTime: metav1.Now(),
 	}}
 	admin.MustUpdateStatus(cluster)
-	if got := run(t.Context(), "token", "create", "--cluster", "pending-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "has joined: add --rejoin") {
+	if got := run(t.Context(), "token", "create", "--cluster", "pending-1"); got.code != cli.ExitRefused ||
+		!strings.Contains(got.errOut, "has joined: add --rejoin") {
 		t.Errorf("a second token of a cluster that has joined: %+v, want it refused", got)
 	}
-	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--label", "region=eu"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "another label region") {
+	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--label", "region=eu"); got.code != cli.ExitRefused ||
+		!strings.Contains(got.errOut, "another label region") {
 		t.Errorf("a token with a label that the cluster does not have: %+v, want it refused", got)
 	}
-	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--hub-url", "https://127.0.0.1:1"); !strings.HasPrefix(got.out, "cat > hub-ca.crt") || !strings.Contains(got.out, "--ca-file hub-ca.crt") {
+	if got := run(t.Context(), "token", "create", "--cluster", "pending-1", "--rejoin", "--hub-url",
+		"https://127.0.0.1:1"); !strings.HasPrefix(got.out, "cat > hub-ca.crt") || !strings.Contains(got.out, "--ca-file hub-ca.crt") {
 		t.Errorf("a token for a hub that presents no authority: %+v, want the authority beside the command", got)
 	}
 	expect("--cluster pending-1", "token", "create", "--cluster", "pending-1", "--rejoin")
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: "pending-1"}, cluster); err != nil || cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] != "true" {
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: "pending-1"}, cluster); err != nil ||
+		cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] != "true" {
 		t.Errorf("annotations %v, %v, want the cluster to be allowed to rejoin", cluster.Annotations, err)
 	}
 	if err := admin.Delete(t.Context(), cluster); err != nil && !apierrors.IsNotFound(err) {
@@ -158,11 +168,15 @@ func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
 	cluster := kit.Cluster("shared-1")
 	admin.MustCreate(cluster)
 	config := shared.Config()
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:ocmhub", Groups: []string{"system:bootstrappers:managedcluster", "system:authenticated", "system:masters"}}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:bootstrap:ocmhub",
+		Groups:   []string{"system:bootstrappers:managedcluster", "system:authenticated", "system:masters"},
+	}
 	bootstrap := kubernetes.NewForConfigOrDie(config)
 	request := func() string {
 		t.Helper()
-		made, err := bootstrap.CertificatesV1().CertificateSigningRequests().Create(t.Context(), kit.AgentRequest(t, "shared-1", "a1"), metav1.CreateOptions{})
+		made, err := bootstrap.CertificatesV1().CertificateSigningRequests().Create(t.Context(), kit.AgentRequest(t, "shared-1", "a1"),
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,14 +186,16 @@ func TestAcceptingApprovesTheRequestOfTheSharedIdentity(t *testing.T) {
 	if got := run(t.Context(), "clusters", "pending"); !strings.Contains(got.out, "shared-1   not accepted") {
 		t.Errorf("pending before the acceptance: %+v", got)
 	}
-	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitOK || got.out != "managedcluster shared-1 accepted\ncertificatesigningrequest "+name+" approved\n" {
+	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitOK ||
+		got.out != "managedcluster shared-1 accepted\ncertificatesigningrequest "+name+" approved\n" {
 		t.Errorf("accept: %+v, want the request approved", got)
 	}
 	first, second := request(), request()
 	if got := run(t.Context(), "clusters", "pending"); !strings.Contains(got.out, "has a bootstrap identity that all clusters share") {
 		t.Errorf("pending with a request: %+v, want why it waits", got)
 	}
-	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "2 agents request the certificate") {
+	if got := run(t.Context(), "accept", "shared-1"); got.code != cli.ExitRefused ||
+		!strings.Contains(got.errOut, "2 agents request the certificate") {
 		t.Errorf("accept with the requests %s and %s: %+v, want it refused", first, second, got)
 	}
 }

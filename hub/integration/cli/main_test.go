@@ -87,7 +87,10 @@ func newFixture(t *testing.T) fixture {
 func (f fixture) clusters() []string { return []string{f.namespace + "-a", f.namespace + "-b"} }
 
 func (f fixture) placement() *clusterv1beta1.Placement {
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web", Labels: map[string]string{"tier": "front"}}}
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.namespace, Name: "web",
+		Labels: map[string]string{"tier": "front"},
+	}}
 	out.Spec.NumberOfClusters = ptr.To[int32](1)
 	return out
 }

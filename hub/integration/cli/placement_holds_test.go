@@ -16,7 +16,10 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--emptying-edits=hold"}})
 	name := s.placement().GetName()
 	s.client.AwaitSelected(s.namespace, name, s.clusters()[0])
-	list, release := []string{"holds", "-n", s.namespace}, []string{"holds", "release", "placement/" + name, "-n", s.namespace, "--reason", "it moved"}
+	list, release := []string{"holds", "-n", s.namespace}, []string{
+		"holds", "release", "placement/" + name, "-n", s.namespace, "--reason",
+		"it moved",
+	}
 	expect := func(args []string, code int, text string) {
 		t.Helper()
 		if got := run(t.Context(), args...); got.code != code || !strings.Contains(got.out+got.errOut, text) {
@@ -28,7 +31,8 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 		`{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"sitee":"x"}}}}]}}`)
 	awaitOutput(t, list, "hold     Reference", `no cluster in reach has the label "sitee" (2 have "site")`)
 	s.client.AwaitSelected(s.namespace, name, s.clusters()[0])
-	expect(append(release, "--hold", "Reference"), cli.ExitOK, "placement/"+name+": Reference is released: generation 2 of its spec is followed\n")
+	expect(append(release, "--hold", "Reference"), cli.ExitOK, "placement/"+name+
+		": Reference is released: generation 2 of its spec is followed\n")
 	awaitOutput(t, list, "hold     Edit", "object   placement/"+name+" in "+s.namespace, "leaves none of 1 selected ManagedClusters",
 		"ends with: kubectl berth holds release placement/"+name+" -n "+s.namespace+" --reason WHY\n")
 	s.client.AwaitSelected(s.namespace, name, s.clusters()[0])
@@ -60,7 +64,8 @@ func TestRevoke(t *testing.T) {
 		clusters := s.clusters()
 		s.client.AwaitSelected(s.namespace, s.placement().GetName(), clusters[0])
 		got := run(t.Context(), "revoke", "cluster", clusters[0], "--now")
-		if want := "managedcluster " + clusters[0] + " is no longer in the set " + s.namespace + ": its clusters leave at once\n"; got.out != want {
+		if want := "managedcluster " + clusters[0] + " is no longer in the set " + s.namespace + ": its clusters leave at once\n"; got.out !=
+			want {
 			t.Errorf("revoke: %+v, want %q", got, want)
 		}
 		s.client.AwaitSelected(s.namespace, s.placement().GetName(), clusters[1])

@@ -26,7 +26,8 @@ func TestRolloutPlan(t *testing.T) {
 		}
 	}
 	got := run(t.Context(), "rollout", "plan", "missing", "-n", s.namespace, "--strategy", strategy)
-	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "placement "+s.namespace+"/missing is not found: the input holds "+s.namespace+"/web") {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut,
+		"placement "+s.namespace+"/missing is not found: the input holds "+s.namespace+"/web") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -22,7 +22,8 @@ func TestPipeline(t *testing.T) {
 	p, hub := newPipeline(t)
 	allowed := `contains(github.event.pull_request.labels.*.name, 'moves-clusters') && 'yes' || 'no'`
 	p.values[allowed] = "no"
-	if printed, code := p.run(t, "gate"); code != 1 || !strings.Contains(printed, "PASS") || !strings.Contains(printed, "gate: decisions move") {
+	if printed, code := p.run(t, "gate"); code != 1 || !strings.Contains(printed, "PASS") ||
+		!strings.Contains(printed, "gate: decisions move") {
 		t.Errorf("the gate ended with %d:\n%s", code, printed)
 	}
 	p.values[allowed] = "yes"

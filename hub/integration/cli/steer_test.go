@@ -16,8 +16,8 @@ import (
 	"github.com/berth-project/berth/internal/console"
 )
 
-// TestAPageDecidesInTheRolloutControl: a pause and a resume from a page are in the RolloutControl, with the user, and not in the set. A group
-// that does not exist is refused.
+// TestAPageDecidesInTheRolloutControl: a pause and a resume from a page are in the RolloutControl, with the user, and not in the set. A
+// group that does not exist is refused.
 func TestAPageDecidesInTheRolloutControl(t *testing.T) {
 	c, namespace := kit.New(t, shared), shared.Namespace(t)
 	set := kit.WorkSet(namespace, "web")

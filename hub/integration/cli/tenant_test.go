@@ -23,7 +23,8 @@ func (f fixture) tenant(t *testing.T) (user string) {
 	subjects := []rbacv1.Subject{kit.User(user)}
 	meta := metav1.ObjectMeta{Name: user}
 	f.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{f.namespace}, Verbs: []string{"get"},
+		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{f.namespace},
+		Verbs: []string{"get"},
 	}}})
 	f.create(t, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(user),
@@ -73,13 +74,32 @@ func TestTenantsReadTheViews(t *testing.T) {
 		want []string
 		note string
 	}{
-		"clusters":     {[]string{"get", "clusters"}, cli.ExitOK, []string{chosen, left}, seen + both + "decisions" + here + "\n"},
-		"one cluster":  {[]string{"get", "cluster", left, "-o", "name"}, cli.ExitOK, []string{left}, seen + both + "decisions" + here + "\n"},
-		"sets":         {[]string{"get", "sets"}, cli.ExitOK, []string{s.namespace}, seen + both + "bindings" + here + "\n"},
-		"a tree":       {[]string{"tree", "cluster", chosen}, cli.ExitOK, []string{": 1 placement in 1 namespace", "    web"}, seen + both + "bindings and decisions" + here + "\n"},
-		"a set":        {[]string{"describe", "set", s.namespace}, cli.ExitOK, []string{"Bound To:", "events in the namespace default is missing"}, seen + both + "bindings" + here + "\n"},
-		"a diff":       {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", left}, seen + both + "bindings, placements and decisions" + here + "; scores are left out\n"},
-		"another tree": {[]string{"tree", "cluster", other.clusters()[0]}, cli.ExitRefused, nil, `there is no cluster "` + other.clusters()[0] + `"`},
+		"clusters":    {[]string{"get", "clusters"}, cli.ExitOK, []string{chosen, left}, seen + both + "decisions" + here + "\n"},
+		"one cluster": {[]string{"get", "cluster", left, "-o", "name"}, cli.ExitOK, []string{left}, seen + both + "decisions" + here + "\n"},
+		"sets":        {[]string{"get", "sets"}, cli.ExitOK, []string{s.namespace}, seen + both + "bindings" + here + "\n"},
+		"a tree": {
+			[]string{"tree", "cluster", chosen},
+			cli.ExitOK,
+			[]string{": 1 placement in 1 namespace", "    web"},
+			seen + both + "bindings and decisions" + here + "\n",
+		},
+		"a set": {
+			[]string{"describe", "set", s.namespace},
+			cli.ExitOK,
+			[]string{"Bound To:", "events in the namespace default is missing"},
+			seen + both + "bindings" + here + "\n",
+		},
+		"a diff": {
+			[]string{"diff", "--remove", chosen},
+			cli.ExitUnsatisfied,
+			[]string{s.namespace + "/web", left},
+			seen + both + "bindings, placements and decisions" + here + "; scores are left out\n",
+		},
+		"another tree": {
+			[]string{"tree", "cluster", other.clusters()[0]},
+			cli.ExitRefused, nil,
+			`there is no cluster "` + other.clusters()[0] + `"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := as(tc.args...)
@@ -99,7 +119,8 @@ func TestTenantsReadTheViews(t *testing.T) {
 		}
 	})
 	t.Run("to watch", func(t *testing.T) {
-		if got := as("get", "clusters", "--watch"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "--watch does not read the views of the manager: leave it out") {
+		if got := as("get", "clusters", "--watch"); got.code != cli.ExitRefused ||
+			!strings.Contains(got.errOut, "--watch does not read the views of the manager: leave it out") {
 			t.Errorf("got %+v", got)
 		}
 	})

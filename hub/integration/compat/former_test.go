@@ -26,8 +26,9 @@ const (
 	encrypted = "--encrypt=secrets,works"
 )
 
-// TestAHubOpensTheDataOfTheFormerRelease runs a hub on the programs of the former release of Kubernetes and of its etcd, and stores an object
-// of each kind. It then starts this hub on the data folder, and on a restored backup. The former release refuses the folder afterwards.
+// TestAHubOpensTheDataOfTheFormerRelease runs a hub on the programs of the former release of Kubernetes and of its etcd, and stores an
+// object of each kind. It then starts this hub on the data folder, and on a restored backup. The former release refuses the folder
+// afterwards.
 func TestAHubOpensTheDataOfTheFormerRelease(t *testing.T) {
 	former := kit.Must(checkout.Program(formerRelease)).In(t)
 	t.Setenv(hubtest.KubernetesVariable, former)
@@ -90,7 +91,10 @@ func requireRefusal(t *testing.T, data, release string) {
 		_ = hub.Stop()
 		t.Fatalf("a hub of %s opened the data folder of a later release", release)
 	}
-	for _, part := range []string{"has objects of Kubernetes v", "this release runs Kubernetes " + release + ".", "restore a backup from before the upgrade"} {
+	for _, part := range []string{
+		"has objects of Kubernetes v", "this release runs Kubernetes " + release + ".",
+		"restore a backup from before the upgrade",
+	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error is %v, want %q in it", err, part)
 		}

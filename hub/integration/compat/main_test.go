@@ -22,7 +22,8 @@ const (
 	linkedRelease = "v1.36"
 )
 
-// TestAHubRunsTheNamedRelease starts a hub of the release that KubernetesVariable names, or of the linked one, which installs every definition, policy and role, and reads the version of its API server.
+// TestAHubRunsTheNamedRelease starts a hub of the release that KubernetesVariable names, or of the linked one, which installs every
+// definition, policy and role, and reads the version of its API server.
 func TestAHubRunsTheNamedRelease(t *testing.T) {
 	release := linkedRelease
 	if folder := os.Getenv(hubtest.KubernetesVariable); folder != "" {

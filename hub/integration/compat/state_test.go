@@ -42,10 +42,16 @@ var (
 	errUndecided     = errors.New("not decided yet")
 	errAllowed       = errors.New("the policy that was kept refuses nothing")
 
-	sliceResource = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placementdecisions"}
-	definitions   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	setResource   = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
-	placements    = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
+	sliceResource = schema.GroupVersionResource{
+		Group: "cluster.open-cluster-management.io", Version: "v1beta1",
+		Resource: "placementdecisions",
+	}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	setResource = schema.GroupVersionResource{
+		Group: "work.open-cluster-management.io", Version: "v1alpha1",
+		Resource: "manifestworkreplicasets",
+	}
+	placements = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 )
 
 // state is what a hub stores.
@@ -72,7 +78,10 @@ func (s state) restrictedTo(other state) map[string]any {
 // manifests returns the manifests of the demo with an object of each kind.
 func manifests(t *testing.T) fs.FS {
 	t.Helper()
-	out := kit.Must(hubtest.Merge(map[string]fs.FS{"demo": os.DirFS(checkout.Path(t, "examples/demo")), "state": os.DirFS("testdata/state")})).In(t)
+	out := kit.Must(hubtest.Merge(map[string]fs.FS{
+		"demo":  os.DirFS(checkout.Path(t, "examples/demo")),
+		"state": os.DirFS("testdata/state"),
+	})).In(t)
 	return out
 }
 
@@ -102,20 +111,21 @@ func store(t *testing.T, hub *hubtest.Hub) state {
 func awaitWorks(t *testing.T, hub *hubtest.Hub) {
 	t.Helper()
 	last, since := "", time.Now()
-	kit.AwaitWithin(t, testTimeout, "works of the set are stored, and its status is as complete as it becomes without agents", func(ctx context.Context) error {
-		set, err := dynamicClient(t, hub.Config()).Resource(setResource).Namespace("shop").Get(ctx, keptLabel, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		total, _, _ := unstructured.NestedInt64(set.Object, "status", "summary", "total")
-		if now := set.GetResourceVersion(); now != last {
-			last, since = now, time.Now()
-		}
-		if total == 0 || time.Since(since) < quietInterval {
-			return fmt.Errorf("%d works are stored, the status is new: %w", total, errUndecided)
-		}
-		return nil
-	})
+	kit.AwaitWithin(t, testTimeout, "works of the set are stored, and its status is as complete as it becomes without agents",
+		func(ctx context.Context) error {
+			set, err := dynamicClient(t, hub.Config()).Resource(setResource).Namespace("shop").Get(ctx, keptLabel, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			total, _, _ := unstructured.NestedInt64(set.Object, "status", "summary", "total")
+			if now := set.GetResourceVersion(); now != last {
+				last, since = now, time.Now()
+			}
+			if total == 0 || time.Since(since) < quietInterval {
+				return fmt.Errorf("%d works are stored, the status is new: %w", total, errUndecided)
+			}
+			return nil
+		})
 }
 
 // read returns what a hub stores.
@@ -192,7 +202,8 @@ func checkDecisions(t *testing.T, hub *hubtest.Hub, before map[string]any) {
 	t.Helper()
 	client := dynamicClient(t, hub.Config())
 	sentinel := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placements.GroupVersion().String(), "kind": "Placement", "metadata": map[string]any{"name": "sentinel"}, "spec": map[string]any{},
+		"apiVersion": placements.GroupVersion().String(), "kind": "Placement", "metadata": map[string]any{"name": "sentinel"},
+		"spec": map[string]any{},
 	}}
 	kit.Must(client.Resource(placements).Namespace(metav1.NamespaceDefault).Create(t.Context(), sentinel, metav1.CreateOptions{})).In(t)
 	kit.AwaitWithin(t, testTimeout, "the placement of the sentinel is decided", func(ctx context.Context) error {
@@ -288,7 +299,10 @@ func checkWatches(t *testing.T, hub *hubtest.Hub) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changes, err := of.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), FieldSelector: "metadata.name=" + keptLabel})
+		changes, err := of.Watch(t.Context(), metav1.ListOptions{
+			ResourceVersion: list.GetResourceVersion(),
+			FieldSelector:   "metadata.name=" + keptLabel,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,8 @@ func TestPreview(t *testing.T) {
 	b.picture("preview")
 	b.do(chromedp.Click("#steps button", chromedp.ByQuery))
 	b.waitText("Type or paste an object")
-	b.wait("the values of the label", `document.querySelector("#label").value === "region" && document.querySelector("#label-value option[value=eu]")`)
+	b.wait("the values of the label",
+		`document.querySelector("#label").value === "region" && document.querySelector("#label-value option[value=eu]")`)
 	b.do(chromedp.SetValue("#label-value", "eu", chromedp.ByQuery), chromedp.Click("#fail", chromedp.ByQuery))
 	b.waitText("clusters with region=eu fail")
 	b.waitText("taint drained:NoSelect")
@@ -97,26 +98,35 @@ func TestEditor(t *testing.T) {
 	b.visit("/preview")
 	proposed := func(text string) {
 		t.Helper()
-		b.wait("the proposal "+text, fmt.Sprintf(`!document.querySelector("#options").hidden && document.querySelector('#options [aria-selected="true"]').innerText.startsWith(%q)`, text))
+		b.wait("the proposal "+text,
+			fmt.Sprintf(
+				`!document.querySelector("#options").hidden && document.querySelector('#options [aria-selected="true"]').innerText.startsWith(%q)`,
+				text))
 	}
 	b.do(chromedp.Focus("#yaml", chromedp.ByQuery), chromedp.KeyEvent("api"))
 	proposed("apiVersion")
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.wait("the versions", `!document.querySelector("#options").hidden`)
-	b.do(chromedp.KeyEvent("cluster.open-cluster-management.io/v1beta1"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("kind: "))
+	b.do(chromedp.KeyEvent("cluster.open-cluster-management.io/v1beta1"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter),
+		chromedp.KeyEvent("kind: "))
 	b.do(chromedp.KeyEvent("Placem"))
 	proposed("Placement")
-	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("metadata:"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("name: more"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("namespace: shop"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
-	b.do(chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent("spec:"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("numberOf"))
+	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("metadata:"), chromedp.KeyEvent(kb.Enter),
+		chromedp.KeyEvent("name: more"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("namespace: shop"),
+		chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
+	b.do(chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent("spec:"), chromedp.KeyEvent(kb.Enter),
+		chromedp.KeyEvent("numberOf"))
 	proposed("numberOfClusters")
 	b.picture("preview-proposals")
 	b.checkAccessibility(t, "preview with proposals")
 	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("-1"))
-	const want = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: more\n  namespace: shop\nspec:\n  numberOfClusters: -1"
+	const want = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: more\n  namespace: " +
+		"shop\nspec:\n  numberOfClusters: -1"
 	if got := evaluate[string](b, `document.querySelector("#yaml").value`); got != want {
 		t.Fatalf("the text is %q, want %q", got, want)
 	}
-	b.wait("the fault at its line", `document.querySelector("#gutter .wrong")?.textContent === "7" && document.querySelector("#faults button")?.textContent === "Line 7"`)
+	b.wait("the fault at its line",
+		`document.querySelector("#gutter .wrong")?.textContent === "7" && document.querySelector("#faults button")?.textContent === "Line 7"`)
 	b.picture("preview-fault")
 	b.checkAccessibility(t, "preview with a fault")
 	b.do(chromedp.Click("#faults button", chromedp.ByQuery), chromedp.KeyEvent("  numberOfClusters: 1"))
@@ -136,8 +146,9 @@ func TestLooks(t *testing.T) {
 	}{{360, "light"}, {360, "dark"}, {1280, "light"}, {1280, "dark"}, {2560, "light"}, {2560, "dark"}} {
 		b.look(look.width, look.scheme)
 		for name, path := range map[string]string{
-			"fleet": "/", "table": "/?view=table", "cluster": "/clusters/eu-4", "placements": "/placements", "placement": "/placements/data/training?stage=sets&cluster=eu-3",
-			"search": "/search?q=eu", "preview": "/preview", "hub": "/hub", "missing": "/clusters/none",
+			"fleet": "/", "table": "/?view=table", "cluster": "/clusters/eu-4", "placements": "/placements",
+			"placement": "/placements/data/training?stage=sets&cluster=eu-3",
+			"search":    "/search?q=eu", "preview": "/preview", "hub": "/hub", "missing": "/clusters/none",
 		} {
 			name := fmt.Sprintf("%s-%d-%s", name, look.width, look.scheme)
 			b.visit(path)

@@ -87,7 +87,11 @@ func TestHubPage(t *testing.T) {
 	b := open(t, address)
 	b.visit("/hub")
 	b.waitText("The hub is well")
-	for _, want := range []string{"Leads since", "it runs elsewhere, such as in berth-hub", "From a change to its decision", "Writes per second", "webhooks and views", "the hub's API server", "shipped alerts quiet", "BerthManagerDown is evaluated by Prometheus alone"} {
+	for _, want := range []string{
+		"Leads since", "it runs elsewhere, such as in berth-hub", "From a change to its decision",
+		"Writes per second", "webhooks and views", "the hub's API server", "shipped alerts quiet",
+		"BerthManagerDown is evaluated by Prometheus alone",
+	} {
 		b.waitText(want)
 	}
 	b.checkAccessibility(t, "hub")

@@ -89,7 +89,8 @@ func (f *plantedFleet) cluster(name, set, region string) {
 			cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "unseen-claim", Value: "unseen-value"}}
 			cluster.Status.Version.Kubernetes = "unseen-version"
 			cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{
-				Type: "UnseenCondition", Status: metav1.ConditionFalse, Reason: "UnseenReason", Message: "unseen-message", LastTransitionTime: metav1.Now(),
+				Type: "UnseenCondition", Status: metav1.ConditionFalse, Reason: "UnseenReason", Message: "unseen-message",
+				LastTransitionTime: metav1.Now(),
 			})
 		}
 	})
@@ -141,7 +142,10 @@ func (f *plantedFleet) placements() {
 	}}}
 	short, wanted := kit.Placement("unseen-namespace", "unseen-short"), int32(99)
 	short.Spec.NumberOfClusters = &wanted
-	for _, each := range []*clusterv1beta1.Placement{web, short, kit.Placement("team", "all"), kit.Placement("unseen-namespace", "unseen-placement")} {
+	for _, each := range []*clusterv1beta1.Placement{
+		web, short, kit.Placement("team", "all"),
+		kit.Placement("unseen-namespace", "unseen-placement"),
+	} {
 		f.MustCreateMissing(each)
 	}
 	f.AwaitCount("team", "web", 4)
@@ -204,11 +208,15 @@ func plantedRoles(name string, subjects []rbacv1.Subject) []client.Object {
 	read := []string{"get", "list", "watch"}
 	return []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{"open"}, Verbs: []string{"get"},
+			APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{"open"},
+			Verbs: []string{"get"},
 		}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: kit.ClusterRole(name)},
 		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"}, Verbs: read},
+			{
+				APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"},
+				Verbs: read,
+			},
 			{APIGroups: []string{workv1alpha1.GroupName}, Resources: []string{"manifestworkreplicasets"}, Verbs: read},
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subjects, RoleRef: kit.Role(name)},
@@ -222,13 +230,16 @@ func adminRoles(name string, subjects []rbacv1.Subject) []client.Object {
 }
 
 // bearer creates a service account with roles, and returns its token.
-func bearer(t *testing.T, hub *hubtest.Hub, namespace, name string, roles func(name string, subjects []rbacv1.Subject) []client.Object) string {
+func bearer(t *testing.T, hub *hubtest.Hub, namespace, name string,
+	roles func(name string, subjects []rbacv1.Subject) []client.Object,
+) string {
 	t.Helper()
 	to := kit.New(t, hub)
 	subjects := []rbacv1.Subject{kit.ServiceAccount(namespace, name)}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	to.MustCreate(append([]client.Object{account}, roles(name, subjects)...)...)
-	request, err := hub.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := hub.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

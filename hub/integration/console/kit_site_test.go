@@ -33,8 +33,14 @@ type site struct {
 
 // managerSite is the console of a manager.
 func managerSite(address, token string) *site {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true, DisableCompression: true}
-	return &site{name: "manager", address: "https://" + address, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}, token: token}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
+		DisableCompression: true,
+	}
+	return &site{
+		name: "manager", address: "https://" + address, client: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+		token: token,
+	}
 }
 
 // commandSite is the console that `kubectl berth console` serves at the URL that it printed.
@@ -114,8 +120,8 @@ func headerText(header http.Header) string {
 	return out.String()
 }
 
-// openStream sends what the stream of a page sends to a function, line by line, until that returns false. The first line is the status. Since
-// is the version that the browser has; 0 for none.
+// openStream sends what the stream of a page sends to a function, line by line, until that returns false. The first line is the status.
+// Since is the version that the browser has; 0 for none.
 func (s *site) openStream(ctx context.Context, page, since string, take func(line string) bool) error {
 	sent, err := s.request(ctx, http.MethodGet, "/events?"+url.Values{"page": {page}, "since": {since}}.Encode(), "")
 	if err != nil {

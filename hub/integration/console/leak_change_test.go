@@ -28,7 +28,8 @@ func openPages(t *testing.T, s *site) []*openPage {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	var out []*openPage
-	for _, path := range append(quietPages(), "/placements/team/web", "/placements/team/all", "/clusters/open-1", "/rollouts/team/tools", "/hub") {
+	for _, path := range append(quietPages(), "/placements/team/web", "/placements/team/all", "/clusters/open-1", "/rollouts/team/tools",
+		"/hub") {
 		page := &openPage{s, path, &kit.Buffer{}}
 		out = append(out, page)
 		go func() {

@@ -170,8 +170,11 @@ func checkCounts(t *testing.T, s *site, want *tenantViews) {
 	r := pageReader{t, s}
 	fact := func(name string) string { return "<dt>" + name + "</dt><dd>(\\d+)</dd>" }
 	for path, facts := range map[string]map[string]int{
-		"/":    {"Clusters": len(want.fleet.Items), "Placements": len(want.placements)},
-		"/hub": {"Clusters": len(want.fleet.Items), "Placements": len(want.placements), "Sets": len(want.sets.Items), "Sets of works": len(want.workSets)},
+		"/": {"Clusters": len(want.fleet.Items), "Placements": len(want.placements)},
+		"/hub": {
+			"Clusters": len(want.fleet.Items), "Placements": len(want.placements), "Sets": len(want.sets.Items),
+			"Sets of works": len(want.workSets),
+		},
 	} {
 		for name, number := range facts {
 			r.number(path, fact(name), number)

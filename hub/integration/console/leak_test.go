@@ -32,11 +32,13 @@ func leakValues() map[string][]string {
 	const cluster = `apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: %s, labels: {region: north, cluster.open-cluster-management.io/clusterset: open}}\nspec: {hubAcceptsClient: true}\n`
 	const typed = `"apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata:\n  name: p\nspec:\n  clusterSets:\n  - \n"`
 	return map[string][]string{
-		"cluster": {"unseen-cluster-1", "lent-1", "open-1"}, "namespace": {"team", "unseen-namespace"}, "placement": {"all", "web", "unseen-placement", "unseen-short"},
-		"set":  {"tools", "unseen-tools", "team/tools", "unseen-namespace/unseen-tools"},
-		"view": {"table", "grid"}, "page": {"1", "2", "unseen"}, "stage": {"sets", "predicates", "taints", "unseen"},
+		"cluster": {"unseen-cluster-1", "lent-1", "open-1"}, "namespace": {"team", "unseen-namespace"},
+		"placement": {"all", "web", "unseen-placement", "unseen-short"},
+		"set":       {"tools", "unseen-tools", "team/tools", "unseen-namespace/unseen-tools"},
+		"view":      {"table", "grid"}, "page": {"1", "2", "unseen"}, "stage": {"sets", "predicates", "taints", "unseen"},
 		"q": {
-			"e", "unseen", "lent-1", "region=unseen-region", "unseen-label=unseen-value", "unseen-claim=unseen-value", "set=unseen-set", "set=lent", "tainted", "healthy", "north",
+			"e", "unseen", "lent-1", "region=unseen-region", "unseen-label=unseen-value", "unseen-claim=unseen-value", "set=unseen-set", "set=lent",
+			"tainted", "healthy", "north",
 		},
 		"action": {"approve", "deny", "accept", "pause", "resume", "unseen"}, "group": {"1", "unseen-group"},
 		"step": {"0", "1", "1000000", "unseen"}, "at": {"2026-01-31T10:00:00Z", "2100-01-31T10:00:00Z", "unseen"},
@@ -45,10 +47,14 @@ func leakValues() map[string][]string {
 			"set", "label:region", "label:unseen-label", "claim:unseen-claim", "claim:platform", "placement:team/all", "placement:team/web",
 			"placement:unseen-namespace/unseen-placement", "unseen",
 		},
-		"yaml":   {`""`, `"` + fmt.Sprintf(placement, "open") + `"`, `"` + fmt.Sprintf(placement, "unseen-set") + `"`, `"` + fmt.Sprintf(cluster, "unseen-cluster-1") + `"`, `"unseen"`},
-		"cordon": {`[]`, `["unseen-cluster-1"]`, `["lent-1"]`, `["open-1"]`}, "remove": {`[]`, `["unseen-cluster-1"]`, `["lent-1"]`, `["open-1"]`},
-		"drain": {`[]`, `["region=unseen-region"]`, `["unseen-label"]`, `["region=north"]`, `["region in (unseen-region)"]`},
-		"text":  {typed, `"unseen: "`}, "row": {"6", "0", "99"}, "column": {"4", "99"},
+		"yaml": {
+			`""`, `"` + fmt.Sprintf(placement, "open") + `"`, `"` + fmt.Sprintf(placement, "unseen-set") + `"`,
+			`"` + fmt.Sprintf(cluster, "unseen-cluster-1") + `"`, `"unseen"`,
+		},
+		"cordon": {`[]`, `["unseen-cluster-1"]`, `["lent-1"]`, `["open-1"]`},
+		"remove": {`[]`, `["unseen-cluster-1"]`, `["lent-1"]`, `["open-1"]`},
+		"drain":  {`[]`, `["region=unseen-region"]`, `["unseen-label"]`, `["region=north"]`, `["region in (unseen-region)"]`},
+		"text":   {typed, `"unseen: "`}, "row": {"6", "0", "99"}, "column": {"4", "99"},
 	}
 }
 
@@ -101,7 +107,9 @@ func requestsOf(t *testing.T, route console.Route) []sent {
 	}
 	var out []sent
 	for _, values := range combinations(t, append(names, route.Parameters...)) {
-		path := pathParameter.ReplaceAllStringFunc(route.Path, func(part string) string { return url.PathEscape(values[strings.Trim(part, "{}")]) })
+		path := pathParameter.ReplaceAllStringFunc(route.Path, func(part string) string {
+			return url.PathEscape(values[strings.Trim(part, "{}")])
+		})
 		query, fields := url.Values{}, map[string]json.RawMessage{}
 		for _, name := range route.Parameters {
 			query.Set(name, values[name])
@@ -148,8 +156,8 @@ func checkSight(t *testing.T, what string, of sent, send func(sent) string) {
 	}
 }
 
-// TestATenantSeesNothingElse sends every request of every route of the console as a tenant, to the command and to the manager, and reads every
-// stream. No response may have a planted word, and what the tenant may not see is to it as what does not exist.
+// TestATenantSeesNothingElse sends every request of every route of the console as a tenant, to the command and to the manager, and reads
+// every stream. No response may have a planted word, and what the tenant may not see is to it as what does not exist.
 func TestATenantSeesNothingElse(t *testing.T) {
 	address := hubtest.FreeAddress(t)
 	hub := hubtest.New(t, hubtest.Options{Manager: true, Args: []string{"--console-bind-address", address}})
@@ -187,7 +195,8 @@ func checkStreams(t *testing.T, s *site, route console.Route) {
 		checkSight(t, s.name+": the stream of", each, func(of sent) string { return s.stream(t, of.path, "0") })
 	}
 	for _, since := range leakValues()["since"] {
-		checkSight(t, s.name+": the stream since "+since+" of", all[0], func(of sent) string { return s.stream(t, of.path, hidden().Replace(since)) })
+		checkSight(t, s.name+": the stream since "+since+" of", all[0],
+			func(of sent) string { return s.stream(t, of.path, hidden().Replace(since)) })
 	}
 }
 
@@ -201,14 +210,18 @@ func checkRoute(t *testing.T, s *site, route console.Route) {
 	for _, each := range all {
 		checkSight(t, s.name, each, func(of sent) string { return s.send(t, of.method, of.path, of.body).String() })
 	}
-	for _, method := range []string{http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+	for _, method := range []string{
+		http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions,
+	} {
 		if method != route.Method {
 			other := sent{method, all[0].path, all[0].body}
 			checkSight(t, s.name, other, func(of sent) string { return s.send(t, of.method, of.path, of.body).String() })
 		}
 	}
 	for _, each := range []sent{all[0], {http.MethodGet, "/events?page=" + url.QueryEscape(all[0].path), ""}} {
-		if got := s.anonymous().send(t, each.method, each.path, each.body); got.code != http.StatusUnauthorized || strings.Contains(got.String(), "open-1") {
+		if got := s.anonymous().send(t, each.method, each.path, each.body); got.code != http.StatusUnauthorized ||
+			strings.Contains(got.String(), "open-1") {
 			t.Errorf("%s %s without credentials: %s, want 401", s.name, each, got)
 		}
 	}
@@ -217,18 +230,22 @@ func checkRoute(t *testing.T, s *site, route console.Route) {
 // awaitSame waits until a site shows the clusters, the placements and the sets of works that the tenant sees in its views.
 func awaitSame(t *testing.T, s *site, want *tenantViews) {
 	t.Helper()
-	kit.Await(t, "a site shows the clusters, the placements and the sets of works that the tenant sees in its views", func(ctx context.Context) error {
-		for path, texts := range map[string][]string{"/?view=table": want.clusters(), "/placements": want.placements, "/rollouts": want.workSets, "/clusters/open-1": {"known-error"}} {
-			got, err := s.try(ctx, http.MethodGet, path, "")
-			if err != nil {
-				return err
-			}
-			for _, text := range texts {
-				if !strings.Contains(got.body, text) {
-					return fmt.Errorf("%s: %s lacks %s: %s", s.name, path, text, got)
+	kit.Await(t, "a site shows the clusters, the placements and the sets of works that the tenant sees in its views",
+		func(ctx context.Context) error {
+			for path, texts := range map[string][]string{
+				"/?view=table": want.clusters(), "/placements": want.placements, "/rollouts": want.workSets,
+				"/clusters/open-1": {"known-error"},
+			} {
+				got, err := s.try(ctx, http.MethodGet, path, "")
+				if err != nil {
+					return err
+				}
+				for _, text := range texts {
+					if !strings.Contains(got.body, text) {
+						return fmt.Errorf("%s: %s lacks %s: %s", s.name, path, text, got)
+					}
 				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 }

@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "write the golden file of the layout")
 // golden has the boxes, the colours and the texts of every page.
 var golden = filepath.Join("testdata", "looks.txt")
 
-// layoutScript returns a line for each box of a page: its place and its width, which do not depend on the fonts of the machine, its colours,
-// and the text of headings, buttons, fields and heads of tables.
+// layoutScript returns a line for each box of a page: its place and its width, which do not depend on the fonts of the machine, its
+// colours, and the text of headings, buttons, fields and heads of tables.
 const layoutScript = `(() => {
   const lines = [];
   const box = (element, name) => {

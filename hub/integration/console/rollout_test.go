@@ -70,9 +70,13 @@ func (k *rolloutKit) report(cluster, failure string) {
 		work := &list.Items[0]
 		applied := map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[failure == ""]
 		for kind, status := range map[string]metav1.ConditionStatus{
-			workv1.WorkApplied: applied, workv1.WorkAvailable: applied, workv1.WorkProgressing: metav1.ConditionFalse, workv1.WorkDegraded: metav1.ConditionFalse,
+			workv1.WorkApplied: applied, workv1.WorkAvailable: applied, workv1.WorkProgressing: metav1.ConditionFalse,
+			workv1.WorkDegraded: metav1.ConditionFalse,
 		} {
-			apimeta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Reported", ObservedGeneration: work.Generation})
+			apimeta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+				Type: kind, Status: status, Reason: "Reported",
+				ObservedGeneration: work.Generation,
+			})
 		}
 		condition := metav1.Condition{Type: workv1.WorkApplied, Status: applied, Reason: "Reported", LastTransitionTime: metav1.Now()}
 		if failure != "" {
@@ -113,7 +117,8 @@ func TestRollout(t *testing.T) {
 	b.do(chromedp.Click(`form button`, chromedp.ByQuery))
 	b.waitText("The rollout of ops/tools is approved.")
 	b.do(chromedp.Click(`a.primary`, chromedp.ByQuery))
-	b.wait("the second wave", `[...document.querySelectorAll("#rollout-waves li")].some((wave) => wave.innerText.startsWith("1") && wave.innerText.includes("under way"))`)
+	b.wait("the second wave",
+		`[...document.querySelectorAll("#rollout-waves li")].some((wave) => wave.innerText.startsWith("1") && wave.innerText.includes("under way"))`)
 
 	// A member of the second group refuses the manifest. The open page has its error.
 	k.report("eu-2", "configmaps \"tools\" is forbidden by <b>quota</b>")
@@ -124,7 +129,8 @@ func TestRollout(t *testing.T) {
 
 	b.do(chromedp.Click(`a[href*="action=pause"]`, chromedp.ByQuery))
 	b.waitText("Pause the rollout of ops/tools?")
-	b.do(chromedp.Click(`form button`, chromedp.ByQuery), chromedp.WaitVisible(".done", chromedp.ByQuery), chromedp.Click(`a.primary`, chromedp.ByQuery))
+	b.do(chromedp.Click(`form button`, chromedp.ByQuery), chromedp.WaitVisible(".done", chromedp.ByQuery),
+		chromedp.Click(`a.primary`, chromedp.ByQuery))
 	b.waitText("Paused")
 	b.waitText("Resume…")
 
@@ -171,7 +177,8 @@ func (b *browser) dragBack(t *testing.T) {
 	if diff := cmp.Diff(lasting(before), lasting(shown())); diff != "" {
 		t.Errorf("the address of the moment shows another (-before +now):\n%s", diff)
 	}
-	if value, most := evaluate[string](b, "document.querySelector('#moment').value"), evaluate[string](b, "document.querySelector('#moment').max"); value == most {
+	if value, most := evaluate[string](b, "document.querySelector('#moment').value"),
+		evaluate[string](b, "document.querySelector('#moment').max"); value == most {
 		t.Error("the address of a moment leads to the present")
 	}
 }

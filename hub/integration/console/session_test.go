@@ -47,7 +47,10 @@ func newServer(t *testing.T) *server {
 	}
 	read := web.NewFiles(bundle, time.Now())
 	session := console.Session{Reader: read, Previewer: read, Place: "files"}
-	handler, err := console.New(console.Options{Session: func(*http.Request) (console.Session, error) { return session, nil }, Clock: clock.RealClock{}})
+	handler, err := console.New(console.Options{
+		Session: func(*http.Request) (console.Session, error) { return session, nil },
+		Clock:   clock.RealClock{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

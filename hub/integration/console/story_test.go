@@ -69,7 +69,10 @@ func (b *browser) play(of story) effort {
 	s, began := &player{browser: b}, time.Now()
 	of.play(s)
 	took := time.Since(began)
-	out := effort{clicks: evaluate[int](b, "Number(sessionStorage.clicks ?? 0)"), words: s.words, loads: evaluate[int](b, "Number(sessionStorage.loads ?? 0)")}
+	out := effort{
+		clicks: evaluate[int](b, "Number(sessionStorage.clicks ?? 0)"), words: s.words,
+		loads: evaluate[int](b, "Number(sessionStorage.loads ?? 0)"),
+	}
 	b.t.Logf("%s: %s %d clicks, %d words, %d pages, %.1f s", of.page, of.question, out.clicks, out.words, out.loads, took.Seconds())
 	return out
 }
@@ -90,7 +93,8 @@ func (p *player) write(text string) {
 func (p *player) search(text string) {
 	p.t.Helper()
 	// Without its character, which a browser leaves out where a page has used the key.
-	p.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"), input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
+	p.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/").WithCode("Slash"),
+		input.DispatchKeyEvent(input.KeyUp).WithKey("/").WithCode("Slash"))
 	p.wait("the focus", `document.activeElement.id === "search"`)
 	p.write(text)
 	p.wait("the match", fmt.Sprintf(`document.querySelector("#suggestions li")?.innerText.includes(%q)`, text))
@@ -122,7 +126,8 @@ func stories() []story {
 			s.click("#cluster")
 			s.write("eu-1")
 			s.click("#delete")
-			s.wait("lost and gained clusters", `document.querySelector("#preview-output .lost") && document.querySelector("#preview-output .gained")`)
+			s.wait("lost and gained clusters",
+				`document.querySelector("#preview-output .lost") && document.querySelector("#preview-output .gained")`)
 			s.waitText("there is no such cluster")
 		}},
 		{"Rollouts", "what does the stopped rollout wait for? Let it go on", effort{clicks: 4, loads: 4}, func(s *player) {
@@ -201,9 +206,13 @@ func failCluster(t *testing.T, hub *hubtest.Hub, name string) {
 	to := kit.New(t, hub)
 	cluster := kit.Cluster(name)
 	to.AwaitStatusChanged(cluster, func() {
-		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "ManagedClusterJoined"})
 		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
-			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse, Reason: "ManagedClusterKubeAPIServerUnavailable", Message: "the API server does not answer",
+			Type:   clusterv1.ManagedClusterConditionJoined,
+			Status: metav1.ConditionTrue, Reason: "ManagedClusterJoined",
+		})
+		apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse, Reason: "ManagedClusterKubeAPIServerUnavailable",
+			Message: "the API server does not answer",
 		})
 	})
 }

@@ -24,12 +24,18 @@ func TestWorksEndByThemselves(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset", "--work-cleanup-timeout=1s"}})
 	create := func(name string, status metav1.ConditionStatus) *workv1.ManifestWork {
 		ttl := int64(1)
-		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: f.clusters[0], Name: name, Finalizers: []string{workv1.ManifestWorkFinalizer}}}
-		work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)}}}
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
+			Namespace: f.clusters[0], Name: name,
+			Finalizers: []string{workv1.ManifestWorkFinalizer},
+		}}
+		work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`),
+		}}}
 		work.Spec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: &ttl}
 		f.MustCreate(work)
 		work.Status.Conditions = []metav1.Condition{{
-			Type: workv1.WorkComplete, Status: status, Reason: "Test", ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(time.Now()),
+			Type: workv1.WorkComplete, Status: status, Reason: "Test", ObservedGeneration: work.Generation,
+			LastTransitionTime: metav1.NewTime(time.Now()),
 		}}
 		f.MustUpdateStatus(work)
 		return work

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/internal/delivery"
 )
 
-// TestALostClusterHoldsTheRollout: a cluster that leaves before it succeeded is a failure, also for the next manager, until a person forgives it.
-// What the person decided survives a change of the set.
+// TestALostClusterHoldsTheRollout: a cluster that leaves before it succeeded is a failure, also for the next manager, until a person
+// forgives it. What the person decided survives a change of the set.
 func TestALostClusterHoldsTheRollout(t *testing.T) {
 	f := newFleet(t, 4)
 	f.decide("p", f.clusters[:3])
@@ -41,7 +41,10 @@ func TestALostClusterHoldsTheRollout(t *testing.T) {
 	startManager(t)
 	control := &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
 	control.Spec.Paused = true
-	control.Spec.Forgiven = []rolloutv1alpha1.ForgivenCluster{{Cluster: f.clusters[0], Revision: stored.Status.UpdateRevision, Reason: "a test"}}
+	control.Spec.Forgiven = []rolloutv1alpha1.ForgivenCluster{{
+		Cluster: f.clusters[0], Revision: stored.Status.UpdateRevision,
+		Reason: "a test",
+	}}
 	f.MustCreate(control)
 	f.awaitCondition(set, workv1alpha1.Progressing, "False", "Paused")
 	f.change(set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
@@ -106,7 +109,10 @@ func TestEachDecisionHasOneEventWithItsUser(t *testing.T) {
 	f.awaitDecisions(set, want)
 	again.Kill()
 	f.MustRead(control)
-	control.Spec = rolloutv1alpha1.RolloutControlSpec{ReturnNow: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "joe", Time: metav1.NowMicro()}}
+	control.Spec = rolloutv1alpha1.RolloutControlSpec{ReturnNow: &rolloutv1alpha1.TemplateDecision{
+		Revision: "r", By: "joe",
+		Time: metav1.NowMicro(),
+	}}
 	f.MustUpdate(control)
 	startManager(t)
 	f.awaitDecisions(set, append(want, "ReturnedAtOnce The return to template r at once is decided by joe"))

@@ -128,7 +128,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h.decideGroups()
 	h.manager = startManager(t)
 	h.set = h.newSet("web", fmt.Sprintf(
-		"p={type: Progressive, progressive: {maxConcurrency: %d, maxFailures: %d, mandatoryDecisionGroups: [{groupIndex: 0}]}}", concurrent, tolerated))
+		"p={type: Progressive, progressive: {maxConcurrency: %d, maxFailures: %d, mandatoryDecisionGroups: [{groupIndex: 0}]}}", concurrent,
+		tolerated))
 	h.canaries = h.groups[0]
 	h.control = &rolloutv1alpha1.RolloutControl{ObjectMeta: metav1.ObjectMeta{Namespace: h.set.Namespace, Name: h.set.Name}}
 	h.MustCreate(h.control)
@@ -393,8 +394,8 @@ func (h *history) keeps(version int) bool {
 	})
 }
 
-// checkStart fails if a cluster that has started may not. A lost cluster that returns may start again while a breach holds the others; a canary
-// also from another group, since it is a part of the proof.
+// checkStart fails if a cluster that has started may not. A lost cluster that returns may start again while a breach holds the others; a
+// canary also from another group, since it is a part of the proof.
 func (h *history) checkStart(cluster string, again bool) {
 	h.t.Helper()
 	failures, flying := 0, 0

@@ -199,7 +199,9 @@ func (f *testFleet) awaitWorks(set *workv1alpha1.ManifestWorkReplicaSet, value s
 }
 
 // awaitCondition waits until a condition of a set has a status and a reason for the present generation, and returns the set.
-func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet, kind, status, reason string) *workv1alpha1.ManifestWorkReplicaSet {
+func (f *testFleet) awaitCondition(set *workv1alpha1.ManifestWorkReplicaSet,
+	kind, status, reason string,
+) *workv1alpha1.ManifestWorkReplicaSet {
 	f.t.Helper()
 	out := kit.WorkSet(set.Namespace, set.Name)
 	f.AwaitObservedCondition(out, kind, metav1.ConditionStatus(status), reason)
@@ -286,7 +288,8 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 				continue
 			}
 			work.Finalizers = nil
-			if err := client.IgnoreNotFound(f.agent(work.Namespace).Update(ctx, work)); err != nil { //nolint:contextcheck // agent has the context of the test
+			if err := client.IgnoreNotFound(f.agent(work.Namespace).Update(ctx, work)); err !=
+				nil { //nolint:contextcheck // agent has the context of the test
 				return err
 			}
 		}

@@ -16,7 +16,10 @@ import (
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()}}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{
+		"delivery":     config.Delivery(),
+		"registration": config.Registration(),
+	}}))
 }
 
 // startManager starts a manager with the controller of sets alone, until the end of the test.

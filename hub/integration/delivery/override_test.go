@@ -68,8 +68,8 @@ func data(t *testing.T, raw []byte) string {
 	return string(out)
 }
 
-// TestOverridesFollowTheLabelsOfClusters delivers a set with overrides. It then changes a label that they read, which rolls out in waves, and
-// another label, which writes nothing. It removes a label, so that the cluster is left out and keeps what it has.
+// TestOverridesFollowTheLabelsOfClusters delivers a set with overrides. It then changes a label that they read, which rolls out in waves,
+// and another label, which writes nothing. It removes a label, so that the cluster is left out and keeps what it has.
 func TestOverridesFollowTheLabelsOfClusters(t *testing.T) {
 	f := newFleet(t, 3)
 	a, b, c := f.clusters[0], f.clusters[1], f.clusters[2]
@@ -110,7 +110,8 @@ func TestOverridesFollowTheLabelsOfClusters(t *testing.T) {
 
 	f.label(b, nil)
 	stored := f.awaitCondition(set, workv1alpha1.ManifestworkApplied, "False", "NotAsExpected")
-	want := `1 of 3 clusters left out: ` + b + ` (it keeps what it has: overrides[0].patches[0] (add /data/site) of ConfigMap default/web: the cluster has no label "site")`
+	want := `1 of 3 clusters left out: ` + b +
+		` (it keeps what it has: overrides[0].patches[0] (add /data/site) of ConfigMap default/web: the cluster has no label "site")`
 	if got := meta.FindStatusCondition(stored.Status.Conditions, workv1alpha1.ManifestworkApplied).Message; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -12,17 +12,22 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 )
 
-// TestALargeChangeIsPaced runs a manager that may write the bytes of about ten works at once. The set reports the others, and they are not written.
+// TestALargeChangeIsPaced runs a manager that may write the bytes of about ten works at once. The set reports the others, and they are not
+// written.
 func TestALargeChangeIsPaced(t *testing.T) {
 	const clusters, atOnce = 30, 10
 	f := newFleet(t, clusters)
 	f.decide("p", f.clusters)
 	size := len(manifests("1").Manifests[0].Raw)
-	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset", fmt.Sprintf("--fanout-bytes=%d", atOnce*size)}})
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{
+		"--controllers=replicaset",
+		fmt.Sprintf("--fanout-bytes=%d", atOnce*size),
+	}})
 	set := f.newSet("web", "p")
 	held := ""
 	f.AwaitObject(set, "the set reports that it holds", func() error {
-		if condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); condition != nil && strings.Contains(condition.Message, plan.PaceHold) {
+		if condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.Progressing); condition != nil &&
+			strings.Contains(condition.Message, plan.PaceHold) {
 			held = condition.Message
 			return nil
 		}

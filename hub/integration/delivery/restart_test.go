@@ -58,8 +58,8 @@ func TestVector10LongNamesAreDelivered(t *testing.T) {
 	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
 }
 
-// TestVector14WorksOfOCMAreAdopted stores two works of one cluster as the controller of Open Cluster Management would: the oldest stays, and the
-// other goes once the agent has applied the oldest.
+// TestVector14WorksOfOCMAreAdopted stores two works of one cluster as the controller of Open Cluster Management would: the oldest stays,
+// and the other goes once the agent has applied the oldest.
 func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	f := newFleet(t, 1)
 	cluster := f.clusters[0]

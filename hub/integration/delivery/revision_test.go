@@ -67,8 +67,8 @@ func (f *testFleet) awaitTemplates(set *workv1alpha1.ManifestWorkReplicaSet, val
 	})
 }
 
-// TestABreachedRolloutIsAborted lets the second template fail on a cluster. The clusters return to the first one, which the status reports, and
-// a third template rolls out.
+// TestABreachedRolloutIsAborted lets the second template fail on a cluster. The clusters return to the first one, which the status reports,
+// and a third template rolls out.
 func TestABreachedRolloutIsAborted(t *testing.T) {
 	f := newFleet(t, 3)
 	f.decide("p", f.clusters)

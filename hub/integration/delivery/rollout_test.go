@@ -42,7 +42,8 @@ func TestASetRollsOutInWaves(t *testing.T) {
 			t.Error(got)
 		}
 		for _, work := range works {
-			if work.Name != plan.WorkName(f.namespace, "web") || len(work.Finalizers) != 1 || work.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
+			if work.Name != plan.WorkName(f.namespace, "web") || len(work.Finalizers) != 1 ||
+				work.Annotations[workv1.OwnerUIDAnnotation] != string(set.UID) {
 				t.Errorf("%+v", work.ObjectMeta)
 			}
 		}

@@ -36,7 +36,8 @@ func TestVector12And13AThousandWorks(t *testing.T) {
 	reported := time.Since(began)
 	f.awaitCondition(set, workv1alpha1.PlacementRolledOut, "True", "Complete")
 	first, all := writes(began)
-	t.Logf("%d reports in %s made %d status writes of the set in the first second, %d in all", len(works), reported.Round(time.Millisecond), first, all)
+	t.Logf("%d reports in %s made %d status writes of the set in the first second, %d in all", len(works), reported.Round(time.Millisecond),
+		first, all)
 	if limit := int(time.Since(began)/statusInterval) + 2; first > 2 || all > limit {
 		t.Errorf("%d status writes in the first second, %d in all, at most 2 and %d", first, all, limit)
 	}

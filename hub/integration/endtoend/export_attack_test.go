@@ -21,8 +21,8 @@ import (
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
-// TestOnlyTheHubHandsAnAgentOver checks that neither another agent nor a user who may write clusters can hand an agent over or use its token.
-// The agent refuses a forged hand-over and another hub.
+// TestOnlyTheHubHandsAnAgentOver checks that neither another agent nor a user who may write clusters can hand an agent over or use its
+// token. The agent refuses a forged hand-over and another hub.
 func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
 	h := newEmbeddedHub(t)
 	to := newTarget(t)
@@ -54,7 +54,8 @@ func TestOnlyTheHubHandsAnAgentOver(t *testing.T) {
 		t.Fatalf("the export after the attacks = %d: %s", code, printed)
 	}
 	cluster := &clusterv1.ManagedCluster{}
-	if err := to.admin.Get(t.Context(), client.ObjectKey{Name: victim.name}, cluster); err != nil || cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
+	if err := to.admin.Get(t.Context(), client.ObjectKey{Name: victim.name}, cluster); err != nil ||
+		cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
 		t.Errorf("the token of the hand-over is not used up: %v, %v", cluster.Annotations, err)
 	}
 }
@@ -69,18 +70,24 @@ func (h *testHub) requireOutOfReach(secret *corev1.Secret, victim string) {
 		}},
 		kit.ClusterRoleBinding(user, user, kit.User(user)),
 	)
-	annotation := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"x"}}}`, clusterv1.HandOverAnnotationKey))
+	annotation := client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"x"}}}`, clusterv1.HandOverAnnotationKey))
 	for name, config := range map[string]*rest.Config{
-		"the agent of member-0": h.hub.ConfigFor(h.t, registration.AgentUser("member-0", "a"), registration.AgentGroup("member-0"), registration.AgentsGroup),
-		"a user of clusters":    h.hub.ConfigFor(h.t, user),
+		"the agent of member-0": h.hub.ConfigFor(h.t, registration.AgentUser("member-0", "a"), registration.AgentGroup("member-0"),
+			registration.AgentsGroup),
+		"a user of clusters": h.hub.ConfigFor(h.t, user),
 	} {
 		as := kit.For(h.t, config)
 		attempts := map[string]error{
-			"read the hand-over":    as.Get(h.t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{}),
-			"change the hand-over":  as.Patch(h.t.Context(), secret.DeepCopy(), annotation),
-			"delete the hand-over":  as.Delete(h.t.Context(), secret.DeepCopy()),
-			"create a hand-over":    as.Create(h.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "member-0", Name: registration.HandOverName}}),
-			"widen who may read it": as.Patch(h.t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: registration.HandOverName}}, annotation),
+			"read the hand-over":   as.Get(h.t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{}),
+			"change the hand-over": as.Patch(h.t.Context(), secret.DeepCopy(), annotation),
+			"delete the hand-over": as.Delete(h.t.Context(), secret.DeepCopy()),
+			"create a hand-over": as.Create(h.t.Context(), &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "member-0", Name: registration.HandOverName},
+			}),
+			"widen who may read it": as.Patch(h.t.Context(), &rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: registration.HandOverName},
+			}, annotation),
 		}
 		if name != "a user of clusters" {
 			for _, cluster := range []string{"member-0", victim} {
@@ -105,8 +112,9 @@ func requireTokenOfOneCluster(t *testing.T, to *target, token, cluster string) {
 		t.Errorf("the token of %s does not read its cluster: %v", cluster, err)
 	}
 	for what, err := range map[string]error{
-		"another cluster":  as.Get(t.Context(), client.ObjectKey{Name: "member-0"}, &clusterv1.ManagedCluster{}),
-		"its own lease":    as.Get(t.Context(), client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}, &coordinationv1.Lease{}),
+		"another cluster": as.Get(t.Context(), client.ObjectKey{Name: "member-0"}, &clusterv1.ManagedCluster{}),
+		"its own lease": as.Get(t.Context(), client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName},
+			&coordinationv1.Lease{}),
 		"all certificates": as.List(t.Context(), &corev1.SecretList{}),
 	} {
 		if !apierrors.IsForbidden(err) {

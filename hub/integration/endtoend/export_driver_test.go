@@ -44,8 +44,8 @@ const (
 	probeAllow     = "--probe-allow=127.0.0.1"
 )
 
-// TestAnExportMovesTokensProxiesAddOnsAndProbedClusters moves a hub with an agent that has a token instead of a certificate, an agent behind a
-// proxy with TLS, a cluster without an agent, and add-ons.
+// TestAnExportMovesTokensProxiesAddOnsAndProbedClusters moves a hub with an agent that has a token instead of a certificate, an agent
+// behind a proxy with TLS, a cluster without an agent, and add-ons.
 func TestAnExportMovesTokensProxiesAddOnsAndProbedClusters(t *testing.T) {
 	h := newEmptyHub(t, allControllers, probeAllow)
 	proxy := newTLSProxy(t)
@@ -106,13 +106,15 @@ func (h *testHub) awaitTokenOf(name, former string) {
 	config := rest.AnonymousClientConfig(h.hub.Config())
 	config.BearerToken = token
 	as := kit.Must(kubernetes.NewForConfig(config)).In(h.t)
-	review, err := as.AuthenticationV1().SelfSubjectReviews().Create(h.t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := as.AuthenticationV1().SelfSubjectReviews().Create(h.t.Context(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil || review.Status.UserInfo.Username != registration.AccountUser(name) {
 		h.t.Errorf("the token of the agent of %s is that of %q, %v", name, review.Status.UserInfo.Username, err)
 	}
 	cluster := kit.Cluster(name)
 	h.admin.AwaitObject(cluster, "its join token is used up", func() error {
-		if cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" || cluster.Annotations[clusterv1.DriverAnnotationKey] != registration.DriverToken {
+		if cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" ||
+			cluster.Annotations[clusterv1.DriverAnnotationKey] != registration.DriverToken {
 			return fmt.Errorf("the join token of %s is not used up: %v: %w", name, cluster.Annotations, errNotYet)
 		}
 		return nil
@@ -131,17 +133,25 @@ func (h *testHub) storeAddOns(cluster string) {
 	template.Spec.AddonName = addOnName
 	template.Spec.AgentSpec.Workload.Manifests = newTemplate("agent", "1").spec().Manifests
 	h.admin.MustCreate(addOn, settings, template)
-	addOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: setNamespace, Name: placementName}}}
+	addOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{
+		{PlacementRef: addonv1alpha1.PlacementRef{Namespace: setNamespace, Name: placementName}},
+	}
 	h.admin.MustUpdateStatus(addOn)
 	installed := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: addOnName}}
-	installed.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"))}
+	installed.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn,
+		addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"))}
 	installed.Annotations = map[string]string{addonv1alpha1.InstallNamespaceAnnotation: "search-agent"}
 	h.admin.AwaitCreated(installed) // once there is a conversion
 	// v1alpha1, in which it is stored, lacks the type.
-	installed.Status.Registrations = []addonv1beta1.RegistrationConfig{{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{
-		SignerName: "example.com/signer", Subject: addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}},
-	}}}
-	meta.SetStatusCondition(&installed.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionTrue, Reason: "Test"})
+	installed.Status.Registrations = []addonv1beta1.RegistrationConfig{
+		{Type: addonv1beta1.CustomSigner, CustomSigner: &addonv1beta1.CustomSignerConfig{
+			SignerName: "example.com/signer", Subject: addonv1beta1.Subject{User: "search", OrganizationUnits: []string{"unit"}},
+		}},
+	}
+	meta.SetStatusCondition(&installed.Status.Conditions, metav1.Condition{
+		Type:   addonv1alpha1.ManagedClusterAddOnConditionAvailable,
+		Status: metav1.ConditionTrue, Reason: "Test",
+	})
 	h.admin.MustUpdateStatus(installed)
 	stored := kit.Cluster(cluster)
 	h.admin.AwaitObject(stored, "the cluster has the label of the add-on", func() error {
@@ -155,13 +165,15 @@ func (h *testHub) storeAddOns(cluster string) {
 // addOns returns what clients see of the add-ons, and the label of the cluster. An owner is its name where its UID is right.
 func (h *testHub) addOns() map[string]any {
 	h.t.Helper()
-	managed, settings, template := &addonv1alpha1.ClusterManagementAddOn{}, &addonv1alpha1.AddOnDeploymentConfig{}, &addonv1alpha1.AddOnTemplate{}
+	managed, settings, template := &addonv1alpha1.ClusterManagementAddOn{}, &addonv1alpha1.AddOnDeploymentConfig{},
+		&addonv1alpha1.AddOnTemplate{}
 	installed, cluster := &addonv1beta1.ManagedClusterAddOn{}, &clusterv1.ManagedCluster{}
 	for object, key := range map[client.Object]client.ObjectKey{
 		managed: {Name: addOnName}, settings: {Namespace: setNamespace, Name: addOnName}, template: {Name: addOnName},
 		installed: {Namespace: withToken, Name: addOnName}, cluster: {Name: withToken},
 	} {
-		kit.Await(h.t, "the hub has the objects of the add-on", func(ctx context.Context) error { return h.admin.Get(ctx, key, object) }) // the manager converts once it runs
+		// the manager converts once it runs
+		kit.Await(h.t, "the hub has the objects of the add-on", func(ctx context.Context) error { return h.admin.Get(ctx, key, object) })
 	}
 	owner := types.UID("of another object")
 	for _, reference := range installed.OwnerReferences {
@@ -171,7 +183,8 @@ func (h *testHub) addOns() map[string]any {
 	}
 	return map[string]any{
 		"the add-on": managed.Spec, "its progress": managed.Status, "its configuration": settings.Spec, "its template": template.Spec.AddonName,
-		"its manifests": len(template.Spec.AgentSpec.Workload.Manifests), "on the cluster": installed.Spec, "its status": installed.Status, "its owner": owner,
+		"its manifests": len(template.Spec.AgentSpec.Workload.Manifests), "on the cluster": installed.Spec, "its status": installed.Status,
+		"its owner":            owner,
 		"its namespace":        installed.Annotations[addonv1alpha1.InstallNamespaceAnnotation],
 		"label of the cluster": cluster.Labels[addonv1alpha1.AddonFeatureLabelPrefix+addOnName],
 	}
@@ -180,17 +193,24 @@ func (h *testHub) addOns() map[string]any {
 // storeProbed stores a cluster that its hub reads without an agent, and waits until it has.
 func (h *testHub) storeProbed() {
 	h.t.Helper()
-	manifests, err := hubtest.Merge(map[string]fs.FS{"claims": config.MemberCRDs(), "probe": os.DirFS(checkout.Path(h.t, "config/probe/member"))})
+	manifests, err := hubtest.Merge(map[string]fs.FS{
+		"claims": config.MemberCRDs(),
+		"probe":  os.DirFS(checkout.Path(h.t, "config/probe/member")),
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	member := hubtest.New(h.t, hubtest.Options{Manifests: manifests})
-	token, err := member.Client(h.t).CoreV1().ServiceAccounts(probeNamespace).CreateToken(h.t.Context(), "berth-probe", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := member.Client(h.t).CoreV1().ServiceAccounts(probeNamespace).CreateToken(h.t.Context(), "berth-probe",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	kubeconfig := api.NewConfig()
-	kubeconfig.Clusters["member"] = &api.Cluster{Server: member.Config().Host, CertificateAuthorityData: hubtest.CABundle(h.t, member.Config())}
+	kubeconfig.Clusters["member"] = &api.Cluster{
+		Server:                   member.Config().Host,
+		CertificateAuthorityData: hubtest.CABundle(h.t, member.Config()),
+	}
 	kubeconfig.AuthInfos["berth-probe"] = &api.AuthInfo{Token: token.Status.Token}
 	kubeconfig.Contexts["member"] = &api.Context{Cluster: "member", AuthInfo: "berth-probe"}
 	kubeconfig.CurrentContext = "member"

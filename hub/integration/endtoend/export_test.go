@@ -23,8 +23,8 @@ import (
 	"github.com/berth-project/berth/internal/membership/registration"
 )
 
-// TestAnExportMovesEverythingButTheDecisions moves an embedded hub with members to a Kubernetes whose manager runs. The first export is killed
-// in the middle. One agent is off during the move, and follows later.
+// TestAnExportMovesEverythingButTheDecisions moves an embedded hub with members to a Kubernetes whose manager runs. The first export is
+// killed in the middle. One agent is off during the move, and follows later.
 func TestAnExportMovesEverythingButTheDecisions(t *testing.T) {
 	h := newEmbeddedHub(t)
 	w := h.deliver("first", progressiveSet)
@@ -143,8 +143,8 @@ func requireNoHandOver(t *testing.T, old *hubtest.Hub) {
 	}
 }
 
-// requireAtHome requires that restarted agents stay with the target, although their bootstrap kubeconfig is of the former hub, and that a change of
-// a set arrives.
+// requireAtHome requires that restarted agents stay with the target, although their bootstrap kubeconfig is of the former hub, and that a
+// change of a set arrives.
 func (h *testHub) requireAtHome(w wanted, before map[string]map[string]types.UID) {
 	h.t.Helper()
 	for _, m := range h.members {

@@ -39,7 +39,10 @@ func TestEverythingIsDeliveredOnceWhateverIsKilled(t *testing.T) {
 	}
 	t.Logf("repeat the run with -seed %d", fresh)
 	h := newTestHub(t)
-	r := &run{testHub: h, random: rand.New(rand.NewPCG(fresh, 1)), kills: map[string]int{}, want: wanted{sets: map[string]template{}, clusters: map[string]bool{}}}
+	r := &run{
+		testHub: h, random: rand.New(rand.NewPCG(fresh, 1)), kills: map[string]int{},
+		want: wanted{sets: map[string]template{}, clusters: map[string]bool{}},
+	}
 	for _, m := range h.members {
 		r.want.clusters[m.name] = true
 	}

@@ -97,7 +97,10 @@ func (h *testHub) joinByToken(of joining) {
 	m := h.newMember(of.name)
 	to := kit.Must(join.NewClient(h.hub.Config())).In(h.t)
 	endpoint := kit.Must(join.FindEndpoint(h.t.Context(), to, h.hub.Config())).In(h.t)
-	token, _, err := join.Token{Cluster: of.name, Driver: of.driver, TTL: time.Hour, Labels: map[string]string{selectedLabel: "yes"}}.Create(h.t.Context(), to)
+	token, _, err := join.Token{
+		Cluster: of.name, Driver: of.driver, TTL: time.Hour,
+		Labels: map[string]string{selectedLabel: "yes"},
+	}.Create(h.t.Context(), to)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func (h *testHub) joinByToken(of joining) {
 	}
 	path := filepath.Join(h.t.TempDir(), "bootstrap.kubeconfig")
 	kit.NoError(h.t, os.WriteFile(path, text, 0o600))
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, longLease))
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`,
+		longLease))
 	h.admin.MustPatch(kit.Cluster(of.name), patch)
 	m.args = []string{"--cluster-name=" + of.name, "--bootstrap-kubeconfig=" + path}
 	if of.driver != "" {
@@ -122,7 +126,8 @@ func (h *testHub) createDecisions() {
 	h.t.Helper()
 	for i := range simulatedClusters {
 		h.admin.MustCreate(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("simulated-%d", i), Labels: map[string]string{simulatedLabel: "yes"}, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
+			Name: fmt.Sprintf("simulated-%d", i), Labels: map[string]string{simulatedLabel: "yes"},
+			Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
 		}})
 	}
 	for name, number := range map[string]int32{"two": 2, "four": 4, "all": simulatedClusters} {
@@ -137,7 +142,8 @@ func (h *testHub) createDecisions() {
 	h.hub.AwaitFixedPoint(h.t, testTimeout)
 	// The best clusters become the worst, which a decision that starts anew would leave out.
 	for i := range 3 {
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":[{"key":"example.com/draining","effect":"NoSelectIfNew"}]}}`))
+		patch := client.RawPatch("application/merge-patch+json", []byte(
+			`{"spec":{"taints":[{"key":"example.com/draining","effect":"NoSelectIfNew"}]}}`))
 		cluster := kit.Cluster(fmt.Sprintf("simulated-%d", i))
 		h.admin.MustPatch(cluster, patch)
 	}
@@ -165,7 +171,8 @@ func (h *testHub) decisions() map[string]string {
 		p := &placements.Items[i]
 		text := fmt.Sprint(p.Status.NumberOfSelectedClusters, p.Status.DecisionGroups)
 		for _, condition := range p.Status.Conditions {
-			text += fmt.Sprint(" ", condition.Type, condition.Status, condition.Reason, condition.LastTransitionTime.UTC(), condition.ObservedGeneration == p.Generation)
+			text += fmt.Sprint(" ", condition.Type, condition.Status, condition.Reason, condition.LastTransitionTime.UTC(),
+				condition.ObservedGeneration == p.Generation)
 		}
 		out["placement "+p.Namespace+"/"+p.Name] = text
 	}

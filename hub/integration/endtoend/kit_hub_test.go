@@ -106,7 +106,8 @@ func (h *testHub) killManager() {
 	h.managerLogs = append(h.managerLogs, h.manager.Log())
 }
 
-// reviveManager starts a manager that has ended, as a kubelet does: it ends where it cannot read the hub at its start, or cannot renew its lease.
+// reviveManager starts a manager that has ended, as a kubelet does: it ends where it cannot read the hub at its start, or cannot renew its
+// lease.
 func (h *testHub) reviveManager() {
 	h.t.Helper()
 	if !h.manager.Running() {

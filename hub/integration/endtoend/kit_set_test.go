@@ -24,7 +24,10 @@ func (h *testHub) createSet(name string, of template) {
 	h.t.Helper()
 	strategy := clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All}
 	if name == progressiveSet {
-		strategy = clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.Progressive, Progressive: &clusterv1alpha1.RolloutProgressive{MaxConcurrency: intstr.FromInt32(1)}}
+		strategy = clusterv1alpha1.RolloutStrategy{
+			Type:        clusterv1alpha1.Progressive,
+			Progressive: &clusterv1alpha1.RolloutProgressive{MaxConcurrency: intstr.FromInt32(1)},
+		}
 	}
 	reference := workv1alpha1.LocalPlacementReference{Name: placementName}
 	reference.RolloutStrategy.RolloutStrategy = strategy

@@ -142,7 +142,8 @@ func (h *testHub) checkHub(ctx context.Context, w wanted) error {
 // rolledOut returns an error while a set is not rolled out in its present generation.
 func rolledOut(set *workv1alpha1.ManifestWorkReplicaSet) error {
 	for _, condition := range set.Status.Conditions {
-		if condition.Type == workv1alpha1.PlacementRolledOut && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == set.Generation {
+		if condition.Type == workv1alpha1.PlacementRolledOut && condition.Status == metav1.ConditionTrue &&
+			condition.ObservedGeneration == set.Generation {
 			return nil
 		}
 	}

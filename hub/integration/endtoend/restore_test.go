@@ -151,7 +151,9 @@ func (h *testHub) awaitAgents() {
 		work := kit.Work(m.name, "probe")
 		work.Spec.Workload = template{plainNamespace + "/probe": ""}.spec()
 		kit.Await(h.t, "the work is created", func(ctx context.Context) error { return h.admin.Create(ctx, work) })
-		kit.Await(h.t, "the agent has applied the work", func(ctx context.Context) error { return h.applied(ctx, client.ObjectKeyFromObject(work)) })
+		kit.Await(h.t, "the agent has applied the work", func(ctx context.Context) error {
+			return h.applied(ctx, client.ObjectKeyFromObject(work))
+		})
 		h.admin.MustDelete(work)
 		kit.Await(h.t, "the work is gone", func(ctx context.Context) error { return h.gone(ctx, client.ObjectKeyFromObject(work)) })
 	}

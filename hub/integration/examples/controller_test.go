@@ -57,7 +57,8 @@ func TestControllerTemplate(t *testing.T) {
 		Annotations: map[string]string{"example.com/placement": "site", "example.com/cluster": "template-eu-2"},
 	}}
 	admin.MustCreate(foreign)
-	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templateTeam), client.MatchingLabels{"example.com/copy": "true"}); err != nil {
+	if err := admin.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templateTeam),
+		client.MatchingLabels{"example.com/copy": "true"}); err != nil {
 		t.Fatal(err)
 	}
 	expectCopies(t, admin, "eu-2")
@@ -118,7 +119,8 @@ func startTemplate(t *testing.T) {
 	}
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = account.Status.Token
-	started, err := process.Start(t.Context(), process.NewOutput(1<<20, ""), binary, "--namespace", templateTeam, "--kubeconfig", shared.WriteKubeconfig(t, config))
+	started, err := process.Start(t.Context(), process.NewOutput(1<<20, ""), binary, "--namespace", templateTeam, "--kubeconfig",
+		shared.WriteKubeconfig(t, config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,8 +80,11 @@ func TestDemoRefuses(t *testing.T) {
 		"a file":                     {[]string{"--examples", filepath.Join(bad, "broken.yaml", "broken.yaml")}, "is not a folder"},
 		"a folder without manifests": {[]string{"--examples", t.TempDir()}, "there is no .yaml file"},
 		"broken YAML":                {[]string{"--examples", filepath.Join(bad, "broken.yaml")}, "parsing broken.yaml"},
-		"an object without a name":   {[]string{"--examples", filepath.Join(bad, "nameless.yaml")}, "object 1 lacks an apiVersion, a kind or a name"},
-		"an argument":                {[]string{"more"}, "more"},
+		"an object without a name": {
+			[]string{"--examples", filepath.Join(bad, "nameless.yaml")},
+			"object 1 lacks an apiVersion, a kind or a name",
+		},
+		"an argument": {[]string{"more"}, "more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

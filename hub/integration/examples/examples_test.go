@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
-// otherFolders are the folders without such scenarios: controller is for TestControllerTemplate, how-to is for pages, pipeline for TestPipeline in integration/cli, and tenancy
-// for TestStories. Scenarios and simulate are for offline commands.
+// otherFolders are the folders without such scenarios: controller is for TestControllerTemplate, how-to is for pages, pipeline for
+// TestPipeline in integration/cli, and tenancy for TestStories. Scenarios and simulate are for offline commands.
 var otherFolders = []string{"controller", "how-to", "pipeline", "scenarios", "simulate", "tenancy"}
 
 // applyScenario applies the steps of a scenario one after the other, compares the decisions after each, and deletes the objects.
@@ -61,7 +61,11 @@ func decisions(t *testing.T) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	for _, columns := range [][]string{
-		{"placements", "NAMESPACE:.namespace,PLACEMENT:.name,SATISFIED:.satisfied,SELECTED:.selected,MISCONFIGURED:.misconfigured,REASON:.reason,MESSAGE:.message"},
+		{
+			"placements",
+			"NAMESPACE:.namespace,PLACEMENT:.name,SATISFIED:.satisfied,SELECTED:.selected," +
+				"MISCONFIGURED:.misconfigured,REASON:.reason,MESSAGE:.message",
+		},
 		{"groups", "NAMESPACE:.namespace,PLACEMENT:.placement,GROUP:.index,NAME:.name,CLUSTERS:.clusters[*]"},
 	} {
 		args := []string{"get", columns[0], "-A", "-o", "custom-columns=" + columns[1], "--kubeconfig", shared.Kubeconfig()}
@@ -77,7 +81,10 @@ func decisions(t *testing.T) string {
 // deleteAll deletes the objects of a scenario, except namespaces, and waits until Berth has deleted its decisions.
 func deleteAll(t *testing.T, hub *scenario.Hub) {
 	t.Helper()
-	for _, resource := range []schema.GroupVersionResource{scenario.Placements, scenario.Bindings, scenario.Sets, scenario.Clusters, scenario.Scores} {
+	for _, resource := range []schema.GroupVersionResource{
+		scenario.Placements, scenario.Bindings, scenario.Sets, scenario.Clusters,
+		scenario.Scores,
+	} {
 		list := kit.Must(hub.Client().Resource(resource).List(t.Context(), metav1.ListOptions{})).In(t)
 		for _, object := range list.Items {
 			client := hub.Client().Resource(resource).Namespace(object.GetNamespace())

@@ -47,13 +47,16 @@ func TestDebugContract(t *testing.T) {
 		"invalid JSON":                       {root, http.MethodPost, "/debug/placements/", "{", 400, "not a Placement in JSON"},
 		"a placement without a name":         {root, http.MethodPost, "/debug/placements/", "{}", 400, "has no metadata.namespace"},
 		"a misconfigured placement":          {root, http.MethodPost, "/debug/placements/", string(wrong), 400, "the placement is misconfigured"},
-		"a body that is too long":            {root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400, "longer than 1048576 bytes"},
-		"an anonymous user":                  {anonymous, http.MethodGet, stored, "", 401, "no user"},
-		"a user without get":                 {jane, http.MethodGet, stored, "", 403, "cannot get resource"},
-		"a user without create":              {jane, http.MethodPost, "/debug/placements/", string(body), 403, "cannot create resource"},
-		"a missing placement":                {root, http.MethodGet, stored + "q", "", 404, "not found"},
-		"another verb":                       {root, http.MethodDelete, stored, "", 405, "DELETE"},
-		"another verb without a name":        {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
+		"a body that is too long": {
+			root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400,
+			"longer than 1048576 bytes",
+		},
+		"an anonymous user":           {anonymous, http.MethodGet, stored, "", 401, "no user"},
+		"a user without get":          {jane, http.MethodGet, stored, "", 403, "cannot get resource"},
+		"a user without create":       {jane, http.MethodPost, "/debug/placements/", string(body), 403, "cannot create resource"},
+		"a missing placement":         {root, http.MethodGet, stored + "q", "", 404, "not found"},
+		"another verb":                {root, http.MethodDelete, stored, "", 405, "DELETE"},
+		"another verb without a name": {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			code, header, data := sendToManager(t, m, test.as, test.method, test.path, test.body)

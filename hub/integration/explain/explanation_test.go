@@ -97,7 +97,8 @@ func TestStaleIfWritesFail(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if want := "the stored decisions lag behind: they lack 0 selected clusters and hold 1 clusters that are not selected"; got.Stale != want ||
+		if want := "the stored decisions lag behind: they lack 0 selected clusters and hold 1 clusters that are not selected"; got.Stale !=
+			want ||
 			!cmp.Equal(got.Chosen(), f.names(0)) {
 			return fmt.Errorf("%w: stale %q, selects %v", errNotYet, got.Stale, got.Chosen())
 		}

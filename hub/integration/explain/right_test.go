@@ -79,10 +79,30 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no such placement":          {"q", "explanation", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
 		"no such placement, history": {"q", "history", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
-		"no such cluster":            {"p", "explanation", []string{"cluster", "x"}, 404, `managedclusters.cluster.open-cluster-management.io "x" not found`},
-		"a fix without a cluster":    {"p", "explanation", []string{"fix", "true"}, 400, "parameter fix: set the parameter cluster too, to the cluster to select"},
-		"an invalid fix":             {"p", "explanation", []string{"cluster", f.name(0), "fix", "x"}, 400, `parameter fix: "x" is not true or false`},
-		"an invalid time":            {"p", "history", []string{"since", "x"}, 400, `parameter since: "x" is not a time such as 2026-01-31T10:00:00Z`},
+		"no such cluster": {
+			"p", "explanation",
+			[]string{"cluster", "x"},
+			404,
+			`managedclusters.cluster.open-cluster-management.io "x" not found`,
+		},
+		"a fix without a cluster": {
+			"p", "explanation",
+			[]string{"fix", "true"},
+			400,
+			"parameter fix: set the parameter cluster too, to the cluster to select",
+		},
+		"an invalid fix": {
+			"p", "explanation",
+			[]string{"cluster", f.name(0), "fix", "x"},
+			400,
+			`parameter fix: "x" is not true or false`,
+		},
+		"an invalid time": {
+			"p", "history",
+			[]string{"since", "x"},
+			400,
+			`parameter since: "x" is not a time such as 2026-01-31T10:00:00Z`,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			_, err := get[map[string]any](t.Context(), newAdmin(t), f.namespace, test.placement, test.part, test.parameters...)
@@ -116,8 +136,14 @@ func TestHistoryNamesCauses(t *testing.T) {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 	want := []explain.Move{
-		{Cluster: f.name(0), Before: &explain.State{Verdict: "Selected"}, After: &explain.State{Verdict: "Tainted", Why: "taint gpu=true:NoSelect"}},
-		{Cluster: f.name(1), Added: true, Before: &explain.State{Verdict: "Beaten", Why: "others rank higher"}, After: &explain.State{Verdict: "Selected"}},
+		{
+			Cluster: f.name(0), Before: &explain.State{Verdict: "Selected"},
+			After: &explain.State{Verdict: "Tainted", Why: "taint gpu=true:NoSelect"},
+		},
+		{
+			Cluster: f.name(1), Added: true, Before: &explain.State{Verdict: "Beaten", Why: "others rank higher"},
+			After: &explain.State{Verdict: "Selected"},
+		},
 	}
 	if diff := cmp.Diff(want, change.Moves); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)

@@ -189,7 +189,8 @@ func (t *testFleet) versions() map[string]string {
 	t.t.Helper()
 	out := map[string]string{}
 	for _, list := range []client.ObjectList{
-		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
+		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{},
+		&clusterv1beta1.PlacementDecisionList{},
 	} {
 		t.MustList(list)
 		items := kit.Must(meta.ExtractList(list)).In(t.t)
@@ -223,7 +224,8 @@ func (t *testFleet) awaitGraceOver(numbers ...int) {
 		if err != nil {
 			return err
 		}
-		if waiting := read.Sum("workqueue_depth", `controller="health"`) + read.Sum("controller_runtime_active_workers", `controller="health"`); waiting > 0 {
+		if waiting := read.Sum("workqueue_depth", `controller="health"`) +
+			read.Sum("controller_runtime_active_workers", `controller="health"`); waiting > 0 {
 			return fmt.Errorf("%v clusters are waiting", waiting)
 		}
 		return nil

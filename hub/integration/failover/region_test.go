@@ -82,19 +82,20 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 func (t *testFleet) awaitEvictions(spent map[string]map[time.Time]int32, want []string, interval time.Duration) {
 	t.t.Helper()
 	names := slices.Sorted(maps.Keys(spent))
-	t.Await("placements have selected exactly some clusters, and checks that each placement evicted the others one by one", func(ctx context.Context) error {
-		var errs []error
-		for _, name := range names { // all placements each time, because a budget drops old evictions
-			got, err := t.evictionTimes(ctx, name)
-			maps.Copy(spent[name], got)
-			selected, listErr := t.Selected(ctx, t.namespace, name)
-			if !slices.Equal(selected, want) {
-				err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
+	t.Await("placements have selected exactly some clusters, and checks that each placement evicted the others one by one",
+		func(ctx context.Context) error {
+			var errs []error
+			for _, name := range names { // all placements each time, because a budget drops old evictions
+				got, err := t.evictionTimes(ctx, name)
+				maps.Copy(spent[name], got)
+				selected, listErr := t.Selected(ctx, t.namespace, name)
+				if !slices.Equal(selected, want) {
+					err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
+				}
+				errs = append(errs, err, listErr)
 			}
-			errs = append(errs, err, listErr)
-		}
-		return errors.Join(errs...)
-	})
+			return errors.Join(errs...)
+		})
 	for _, name := range names {
 		t.expectOneByOne(name, spent[name], interval)
 	}

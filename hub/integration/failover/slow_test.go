@@ -28,7 +28,8 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	s.StopAgents(stopped...)
 
 	first := s.awaitSuspended(metav1.ConditionTrue)
-	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
+	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its " +
+		"network is probably at fault. " +
 		"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub"
 	if first.Reason != "TooManySilent" || first.Message != message {
 		t.Errorf("the condition is %s: %s", first.Reason, first.Message)
@@ -43,8 +44,10 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	if diff := cmp.Diff(during, s.versions()); diff != "" {
 		t.Errorf("a restart during the outage has written (-before +after):\n%s", diff)
 	}
-	if read, err := s.manager.ReadMetrics(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 || read.Sum("berth_clusters", `health="available"`) != 10 {
-		t.Errorf("the metrics show suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
+	if read, err := s.manager.ReadMetrics(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 ||
+		read.Sum("berth_clusters", `health="available"`) != 10 {
+		t.Errorf("the metrics show suspended %v, %v available, error %v", read.Sum("berth_health_suspended"),
+			read.Sum("berth_clusters", `health="available"`), err)
 	}
 
 	s.StartAgents(stopped...)

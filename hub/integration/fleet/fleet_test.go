@@ -70,7 +70,8 @@ func (f *fleet) atRest(t *testing.T) {
 		t.Errorf("%v placements were evaluated while nothing changed", after-before)
 	}
 	// Heartbeats do not wait behind other requests of agents.
-	dispatched := f.hub.ReadMetrics(t).Sum("apiserver_flowcontrol_dispatched_requests_total", `flow_schema="berth-heartbeats"`, `priority_level="node-high"`)
+	dispatched := f.hub.ReadMetrics(t).Sum("apiserver_flowcontrol_dispatched_requests_total", `flow_schema="berth-heartbeats"`,
+		`priority_level="node-high"`)
 	if dispatched < float64(f.agents)*f.steady.Seconds()/f.lease.Seconds() {
 		t.Errorf("%v heartbeats had the priority of heartbeats in %s", dispatched, f.steady)
 	}

@@ -57,7 +57,10 @@ func (f *fleet) client(t *testing.T) *kit.Client {
 func (f *fleet) join() {
 	f.t.Helper()
 	f.storePlacement()
-	started, err := agenttest.Start(f.t.Context(), agenttest.Options{Hub: f.hub.Config(), Agents: f.agents, Lease: f.lease, Folder: f.t.TempDir()})
+	started, err := agenttest.Start(f.t.Context(), agenttest.Options{
+		Hub: f.hub.Config(), Agents: f.agents, Lease: f.lease,
+		Folder: f.t.TempDir(),
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package howto runs the commands of every page of docs/how-to and of docs/operations/agentless.md, in order, on a separate hub, and
 // compares their output with the page.
-// After an intended change, `make test PKGS=hub/integration/howto FLAGS=-update` writes the pages, and make slow with the same words the others.
-// Commit only the differences that you can explain.
+// After an intended change, `make test PKGS=hub/integration/howto FLAGS=-update` writes the pages, and make slow with the same words the
+// others. Commit only the differences that you can explain.
 package howto
 
 import (
@@ -36,8 +36,8 @@ func everyChange() []string {
 	return []string{"deliver-a-workload", "place-a-workload", "run-a-hub", "why-not-selected"}
 }
 
-// TestHowTos runs the pages, as many at a time as there are processors: each has a hub and folders of its own, and mostly waits. A page that
-// starts no hub runs on a hub with the example fleet, as run-a-hub.md leaves it.
+// TestHowTos runs the pages, as many at a time as there are processors: each has a hub and folders of its own, and mostly waits. A page
+// that starts no hub runs on a hub with the example fleet, as run-a-hub.md leaves it.
 func TestHowTos(t *testing.T) { runPages(t, everyChange()) }
 
 func runPages(t *testing.T, names []string) {

@@ -82,7 +82,8 @@ func helmOn(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	binary := kit.Must(hubtest.HelmBinary()).In(t)
 	command := exec.CommandContext(t.Context(), binary, args...)
 	home := t.TempDir()
-	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+kubeconfig)
+	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home,
+		"KUBECONFIG="+kubeconfig)
 	var failure bytes.Buffer
 	command.Stderr = &failure
 	output, err := command.Output()
@@ -173,15 +174,19 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 	for name, r := range map[string]release{
 		"the manager by default": manager,
 		"everything on": manager.with("probe.enabled=true", "probe.allow={10.0.0.0/8}", "scores.enabled=true", "scores.secret=prometheus",
-			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu", "scores.config.scores[0].query=up",
-			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}", "kueue.enabled=true", "addons.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
-		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false", "metrics.enabled=false",
+			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu",
+			"scores.config.scores[0].query=up",
+			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}",
+			"kueue.enabled=true", "addons.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
+		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false",
+			"metrics.enabled=false",
 			"networkPolicy.enabled=false", "crds.enabled=false", "crds.protected=false"),
 		"a certificate of cert-manager": manager.with("certManager.enabled=true"),
-		"pinned by digest":              manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry", `nodeSelector.kubernetes\.io/os=linux`),
-		"the agent by default":          agent,
-		"the agent with executors":      agent.with("executors.default={deployer}"),
-		"the agent as admin":            agent.with("profile=admin", "driver=token"),
+		"pinned by digest": manager.with("image.digest=sha256:"+strings.Repeat("a", 64), "imagePullSecrets[0].name=registry",
+			`nodeSelector.kubernetes\.io/os=linux`),
+		"the agent by default":     agent,
+		"the agent with executors": agent.with("executors.default={deployer}"),
+		"the agent as admin":       agent.with("profile=admin", "driver=token"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := r.objects(t)
@@ -231,14 +236,18 @@ func TestTheChartServesTheCertificateOfCertManager(t *testing.T) {
 	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "tls", MountPath: "/tls", ReadOnly: true}}, container.VolumeMounts); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
-	for _, flag := range []string{"--tls-cert-file=/tls/" + corev1.TLSCertKey, "--tls-private-key-file=/tls/" + corev1.TLSPrivateKeyKey, "--tls-ca-file=/tls/" + corev1.ServiceAccountRootCAKey} {
+	for _, flag := range []string{
+		"--tls-cert-file=/tls/" + corev1.TLSCertKey, "--tls-private-key-file=/tls/" + corev1.TLSPrivateKeyKey,
+		"--tls-ca-file=/tls/" + corev1.ServiceAccountRootCAKey,
+	} {
 		if !slices.Contains(container.Args, flag) {
 			t.Errorf("the manager has not the flag %s: %v", flag, container.Args)
 		}
 	}
 }
 
-// TestTheChartOfTheAgentInstallsWhatJoinInstalls compares the objects of `kubectl berth join --image` with those that the chart makes of them.
+// TestTheChartOfTheAgentInstallsWhatJoinInstalls compares the objects of `kubectl berth join --image` with those that the chart makes of
+// them.
 func TestTheChartOfTheAgentInstallsWhatJoinInstalls(t *testing.T) {
 	for _, reports := range []bool{false, true} {
 		compareWithJoin(t, reports)
@@ -249,7 +258,8 @@ func compareWithJoin(t *testing.T, reportUsage bool) {
 	t.Helper()
 	admin := kit.New(t, shared)
 	agent := join.Agent{
-		Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap), Profile: join.ProfileAdmin, ReportUsage: reportUsage,
+		Cluster: "edge-1", Image: "localhost:5001/berth/berth-agent:v0.1.0", Driver: "csr", Bootstrap: []byte(bootstrap),
+		Profile: join.ProfileAdmin, ReportUsage: reportUsage,
 	}
 	kit.NoError(t, agent.Install(t.Context(), shared.Config()))
 	inChart := map[string]bool{}
@@ -279,7 +289,8 @@ func compareWithJoin(t *testing.T, reportUsage bool) {
 func checkNothingElse(t *testing.T, member *kit.Client, inChart map[string]bool) {
 	t.Helper()
 	for kind, list := range map[string]client.ObjectList{
-		"Deployment": &appsv1.DeploymentList{}, "Lease": &coordinationv1.LeaseList{}, "Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{}, "Secret": &corev1.SecretList{},
+		"Deployment": &appsv1.DeploymentList{}, "Lease": &coordinationv1.LeaseList{}, "Role": &rbacv1.RoleList{},
+		"RoleBinding": &rbacv1.RoleBindingList{}, "Secret": &corev1.SecretList{},
 	} {
 		member.MustList(list, client.InNamespace(join.AgentNamespace))
 		err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -316,7 +327,9 @@ func TestPodsOfChartsAreRestricted(t *testing.T) {
 		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": spec}}
 		pod.SetNamespace(restricted.Name)
 		pod.SetName(object.GetName())
-		kit.Await(t, "the API server admits the pod", func(ctx context.Context) error { return admin.Create(ctx, pod.DeepCopy(), client.DryRunAll) })
+		kit.Await(t, "the API server admits the pod", func(ctx context.Context) error {
+			return admin.Create(ctx, pod.DeepCopy(), client.DryRunAll)
+		})
 	}
 	want := map[string]bool{"berth": true, "berth-definitions": true, "berth-cleanup": true, "berth-test": true, "berth-agent": true}
 	if diff := cmp.Diff(want, pods); diff != "" {

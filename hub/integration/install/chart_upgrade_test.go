@@ -68,7 +68,8 @@ func formerChart(t *testing.T) string {
 	out := filepath.Join(folder, chartFolder)
 	revision := formerRevision(t.Context())
 	if revision == "" {
-		t.Log("NO FORMER CHART: the history has no commit with another chart, as in a shallow clone. The upgrade starts from a copy of this chart with three replicas.")
+		t.Log("NO FORMER CHART: the history has no commit with another chart, as in a shallow clone. The upgrade starts from a copy of this " +
+			"chart with three replicas.")
 		kit.NoError(t, os.CopyFS(out, os.DirFS(filepath.Join(repositoryRoot, chartFolder))))
 		values := filepath.Join(out, "values.yaml")
 		text := kit.Must(os.ReadFile(values)).In(t)
@@ -157,7 +158,8 @@ func TestAReleaseIsUpgradedRolledBackAndUninstalled(t *testing.T) {
 	admin := kit.New(t, hub)
 	mustHelm := func(args ...string) {
 		t.Helper()
-		if output, err := helmOn(t, hub.Kubeconfig(), append(args, "--namespace=berth-system", "--wait", "--timeout="+helmTimeout)...); err != nil {
+		if output, err := helmOn(t, hub.Kubeconfig(), append(args, "--namespace=berth-system", "--wait", "--timeout="+helmTimeout)...); err !=
+			nil {
 			t.Fatalf("helm %s: %v\n%s", args[0], err, output)
 		}
 	}

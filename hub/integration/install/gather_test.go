@@ -38,8 +38,10 @@ func manifests(texts ...string) workv1.ManifestsTemplate {
 // plant creates objects that hold the planted value, each in another way.
 func plant(t *testing.T, hub *kit.Client, namespace string) {
 	t.Helper()
-	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"password"},"stringData":{"password":"` + planted + `"}}`
-	lastApplied := map[string]string{corev1.LastAppliedConfigAnnotation: `{"kind":"ManifestWork","spec":{"workload":{"manifests":[` + secret + `]}}}`}
+	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"password"},"stringData":{"password":"` +
+		planted + `"}}`
+	lastApplied := map[string]string{corev1.LastAppliedConfigAnnotation: `{"kind":"ManifestWork","spec":{"workload":{"manifests":[` + secret +
+		`]}}}`}
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "work", Annotations: lastApplied}}
 	work.Spec.Workload = manifests(secret, configMap)
 	set := kit.WorkSet(namespace, "set")
@@ -47,7 +49,10 @@ func plant(t *testing.T, hub *kit.Client, namespace string) {
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "web"}}
 	set.Spec.Overrides = []workv1alpha1.ClusterOverride{{
 		Targets: []workv1.ResourceIdentifier{{Resource: "secrets", Namespace: "default", Name: "password"}},
-		Patches: []workv1alpha1.OverridePatch{{Op: "replace", Path: "/stringData/password", Value: &runtime.RawExtension{Raw: []byte(`"` + planted + `"`)}}},
+		Patches: []workv1alpha1.OverridePatch{{
+			Op: "replace", Path: "/stringData/password",
+			Value: &runtime.RawExtension{Raw: []byte(`"` + planted + `"`)},
+		}},
 	}}
 	hub.MustCreate(
 		work, set,
@@ -66,7 +71,8 @@ func TestGatherCollectsNoSecret(t *testing.T) {
 	if !strings.Contains(output, archive+" written") {
 		t.Errorf("the command printed\n%s", output)
 	}
-	if output, err := run(t.Context(), t, shared, hubtest.PluginBinary, "gather", "--output="+archive); err == nil || !strings.Contains(output, "exists: name another file") {
+	if output, err := run(t.Context(), t, shared, hubtest.PluginBinary, "gather", "--output="+archive); err == nil ||
+		!strings.Contains(output, "exists: name another file") {
 		t.Errorf("over an existing file: %v\n%s", err, output)
 	}
 	if output, err := exec.CommandContext(t.Context(), "tar", "-x", "-z", "-C", folder, "-f", archive).CombinedOutput(); err != nil {
@@ -123,9 +129,11 @@ func TestGatherCollectsWhatItsUserMayRead(t *testing.T) {
 	admin.MustCreate(role, binding, placement)
 	archive := filepath.Join(t.TempDir(), "report.tar.gz")
 	kubeconfig := shared.WriteKubeconfig(t, shared.ConfigFor(t, user))
-	kit.Await(t, "the archive has the objects that the user may read", func(ctx context.Context) error { // until the API server enforces the role
+	// until the API server enforces the role
+	kit.Await(t, "the archive has the objects that the user may read", func(ctx context.Context) error {
 		_ = os.Remove(archive) // it exists from the second attempt on
-		output, err := run(ctx, t, shared, hubtest.PluginBinary, "gather", "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--output="+archive)
+		output, err := run(ctx, t, shared, hubtest.PluginBinary, "gather", "--kubeconfig="+kubeconfig, "--namespace="+namespace,
+			"--output="+archive)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, output)
 		}

@@ -85,7 +85,8 @@ func dropHelmLabels(object map[string]any, path ...string) {
 		return
 	}
 	maps.DeleteFunc(labels, func(key, _ string) bool {
-		return strings.HasPrefix(key, helmPrefix) || slices.Contains([]string{"app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by"}, key)
+		return strings.HasPrefix(key, helmPrefix) || slices.Contains(
+			[]string{"app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by"}, key)
 	})
 	unstructured.RemoveNestedField(object, path...)
 	if len(labels) > 0 {
@@ -136,7 +137,10 @@ func TestTheAPIServerAcceptsOverlays(t *testing.T) {
 	admin := kit.New(t, shared)
 	for _, name := range []string{"cluster", "hub"} {
 		for _, object := range kustomized(t, name) {
-			options := []client.PatchOption{client.ForceOwnership, client.FieldOwner("overlay"), client.FieldValidation(metav1.FieldValidationStrict)}
+			options := []client.PatchOption{
+				client.ForceOwnership, client.FieldOwner("overlay"),
+				client.FieldValidation(metav1.FieldValidationStrict),
+			}
 			if object.GetKind() != "Namespace" { // other objects need these
 				options = append(options, client.DryRunAll)
 			}

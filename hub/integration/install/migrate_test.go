@@ -60,8 +60,12 @@ func storeFormer(t *testing.T, hub *hubtest.Hub) {
 	admin := kit.New(t, hub)
 	for _, object := range []map[string]any{
 		{
-			"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "Placement", "metadata": map[string]any{"namespace": "default", "name": "old"},
-			"spec": map[string]any{"prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": []any{map[string]any{"name": "Steady", "weight": int64(3)}}}},
+			"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "Placement",
+			"metadata": map[string]any{"namespace": "default", "name": "old"},
+			"spec": map[string]any{"prioritizerPolicy": map[string]any{
+				"mode":           "Exact",
+				"configurations": []any{map[string]any{"name": "Steady", "weight": int64(3)}},
+			}},
 		},
 		{
 			"apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet", "metadata": map[string]any{"name": "old"},
@@ -79,7 +83,10 @@ func storeFormer(t *testing.T, hub *hubtest.Hub) {
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "dev-admins"}, Subjects: []rbacv1.Subject{kit.Group("dev")}}
 	binding.RoleRef = kit.ClusterRole("open-cluster-management:managedclusterset:admin:dev")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-		Name: "berth:managedclusterset:admin:dev", Labels: map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.ClusterSetLabel: "dev"},
+		Name: "berth:managedclusterset:admin:dev", Labels: map[string]string{
+			clusterv1beta2.SetRoleLabel:    "admin",
+			clusterv1beta2.ClusterSetLabel: "dev",
+		},
 	}}
 	admin.MustCreate(binding, role)
 }
@@ -114,10 +121,16 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	}
 
 	placement, set, binding := &clusterv1beta1.Placement{}, &clusterv1beta2.ManagedClusterSet{}, &rbacv1.ClusterRoleBinding{}
-	for key, object := range map[client.ObjectKey]client.Object{{Namespace: "default", Name: "old"}: placement, {Name: "old"}: set, {Name: "berth:dev-admins"}: binding} {
+	for key, object := range map[client.ObjectKey]client.Object{
+		{Namespace: "default", Name: "old"}: placement, {Name: "old"}: set,
+		{Name: "berth:dev-admins"}: binding,
+	} {
 		admin.MustGet(key, object)
 	}
-	want := []clusterv1beta1.PrioritizerConfig{{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"}, Weight: new(int32(3))}}
+	want := []clusterv1beta1.PrioritizerConfig{{
+		ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: "BuiltIn", BuiltIn: "Steady"},
+		Weight:          new(int32(3)),
+	}}
 	if diff := cmp.Diff(want, placement.Spec.PrioritizerPolicy.Configurations); diff != "" {
 		t.Errorf("prioritizers of the placement (-want +got):\n%s", diff)
 	}
@@ -134,8 +147,8 @@ func TestMigrateConvertsWhatEarlierVersionsStored(t *testing.T) {
 	requireStored(t, definitions, placements, "v1beta1")
 }
 
-// TestMigrateBeforeAndAfterTheDefinitionsAreApplied migrates a hub whose definitions store objects in former versions. This release lacks that of
-// placements, and has that of sets. Whatever comes first, no former version is left as stored.
+// TestMigrateBeforeAndAfterTheDefinitionsAreApplied migrates a hub whose definitions store objects in former versions. This release lacks
+// that of placements, and has that of sets. Whatever comes first, no former version is left as stored.
 func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	definitions := kit.New(t, hub)
@@ -160,7 +173,10 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 	mustRun(t, hub, hubtest.PluginBinary, "migrate", "--yes")
 	for range 2 { // a repetition prints the same
 		applied := mustRun(t, hub, manager, "crds", "apply")
-		for _, want := range []string{"stored in version v1alpha1 too: `kubectl berth migrate --yes`", "stored in version v1beta1 too: `kubectl berth migrate --yes`"} {
+		for _, want := range []string{
+			"stored in version v1alpha1 too: `kubectl berth migrate --yes`",
+			"stored in version v1beta1 too: `kubectl berth migrate --yes`",
+		} {
 			if !strings.Contains(applied, want) {
 				t.Errorf("apply lacks %q:\n%s", want, applied)
 			}
@@ -177,7 +193,8 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 		}
 		return nil
 	})
-	if output := mustRun(t, hub, manager, "crds", "apply"); strings.Contains(output, "too:") || !strings.Contains(output, placements+" unchanged") {
+	if output := mustRun(t, hub, manager, "crds", "apply"); strings.Contains(output, "too:") ||
+		!strings.Contains(output, placements+" unchanged") {
 		t.Errorf("after all, apply prints\n%s", output)
 	}
 	requireStored(t, definitions, placements, "v1beta1")
@@ -187,7 +204,8 @@ func TestMigrateBeforeAndAfterTheDefinitionsAreApplied(t *testing.T) {
 	}
 	placement := &clusterv1beta1.Placement{}
 	kit.New(t, hub).MustGet(client.ObjectKey{Namespace: "default", Name: "old"}, placement)
-	if found := placement.Spec.PrioritizerPolicy.Configurations; len(found) != 1 || found[0].ScoreCoordinate == nil || found[0].ScoreCoordinate.BuiltIn != "Steady" {
+	if found := placement.Spec.PrioritizerPolicy.Configurations; len(found) != 1 || found[0].ScoreCoordinate == nil ||
+		found[0].ScoreCoordinate.BuiltIn != "Steady" {
 		t.Errorf("the prioritizers of the placement are %+v", found)
 	}
 }

@@ -35,24 +35,30 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept", Finalizers: []string{workv1alpha1.ManifestWorkReplicaSetFinalizer, "example.com/other"}}}
+	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "kept",
+		Finalizers: []string{workv1alpha1.ManifestWorkReplicaSetFinalizer, "example.com/other"},
+	}}
 	set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(configMap)}}}
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "nowhere"}}
 	admin.AwaitCreated(set)
 
-	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\nmanager "+releaseVersion) || !strings.Contains(output, "\ndefinitions unknown\n") {
+	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\nmanager "+releaseVersion) ||
+		!strings.Contains(output, "\ndefinitions unknown\n") {
 		t.Errorf("while a manager leads, on definitions without a release, the versions are\n%s", output)
 	}
 	mustRun(t, hub, manager, "crds", "apply")
 	if output := mustRun(t, hub, hubtest.PluginBinary, "version", "--with-hub"); !strings.Contains(output, "\ndefinitions "+releaseVersion) {
 		t.Errorf("once a release has stored the definitions, the versions are\n%s", output)
 	}
-	if output, err := run(t.Context(), t, hub, hubtest.PluginBinary, "uninstall", "--yes"); err == nil || !strings.Contains(output, uninstall.ErrManagerRuns.Error()) {
+	if output, err := run(t.Context(), t, hub, hubtest.PluginBinary, "uninstall", "--yes"); err == nil ||
+		!strings.Contains(output, uninstall.ErrManagerRuns.Error()) {
 		t.Errorf("while a manager runs: %v\n%s", err, output)
 	}
 	running.Kill()
 	running.WaitExit(t)
-	if err := admin.Create(t.Context(), kit.AcceptedCluster("before")); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+	if err := admin.Create(t.Context(), kit.AcceptedCluster("before")); err == nil ||
+		!strings.Contains(err.Error(), "failed calling webhook") {
 		t.Fatalf("without a manager a guarded write gives %v, want a refusal", err)
 	}
 
@@ -60,7 +66,8 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	for _, want := range []string{
 		"would delete MutatingWebhookConfiguration berth\n", "would delete ValidatingWebhookConfiguration berth\n",
 		"would stop conversion of CustomResourceDefinition managedclusteraddons.addon.open-cluster-management.io\n",
-		"would delete ValidatingAdmissionPolicy berth-agents\n", "would remove finalizers of ManifestWorkReplicaSet default/kept\n", "This was a dry run",
+		"would delete ValidatingAdmissionPolicy berth-agents\n", "would remove finalizers of ManifestWorkReplicaSet default/kept\n",
+		"This was a dry run",
 	} {
 		if !strings.Contains(dry, want) {
 			t.Errorf("the dry run lacks %q:\n%s", want, dry)
@@ -82,7 +89,8 @@ func TestAHubWithoutBerthRefusesNothing(t *testing.T) {
 	}
 	found := &workv1alpha1.ManifestWorkReplicaSet{}
 	admin.MustGet(client.ObjectKeyFromObject(set), found)
-	if controllerutil.ContainsFinalizer(found, workv1alpha1.ManifestWorkReplicaSetFinalizer) || !controllerutil.ContainsFinalizer(found, "example.com/other") {
+	if controllerutil.ContainsFinalizer(found, workv1alpha1.ManifestWorkReplicaSetFinalizer) ||
+		!controllerutil.ContainsFinalizer(found, "example.com/other") {
 		t.Errorf("finalizers of the set are %v, want that of the other program alone", found.Finalizers)
 	}
 	definitions := kit.New(t, hub)

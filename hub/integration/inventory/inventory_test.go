@@ -38,7 +38,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{"inventory": config.Inventory(), "profile": config.Profile(), "registration": config.Registration(), "delivery": config.Delivery()}}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Folders: map[string]fs.FS{
+		"inventory": config.Inventory(), "profile": config.Profile(),
+		"registration": config.Registration(), "delivery": config.Delivery(),
+	}}))
 }
 
 // state is a namespace with the profiles of another manager, bound to a set of their clusters, and a manager that imports them.
@@ -61,7 +64,8 @@ func newState(t *testing.T, grace string) *state {
 	w.create(set)
 	w.create(kit.Binding(w.namespace, w.namespace))
 	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{TaintUnjoined: true, Args: []string{
-		"--controllers=*,acceptance,csr,addon,replicaset,profile,inventory", "--inventory-namespaces=" + w.namespace, "--inventory-grace=" + grace,
+		"--controllers=*,acceptance,csr,addon,replicaset,profile,inventory", "--inventory-namespaces=" + w.namespace,
+		"--inventory-grace=" + grace,
 	}})
 	t.Cleanup(func() {
 		list := &clusterv1.ManagedClusterList{}
@@ -76,61 +80,64 @@ func newState(t *testing.T, grace string) *state {
 	return w
 }
 
-func (w *state) create(object client.Object) {
-	w.t.Helper()
-	w.MustCreate(object)
+func (s *state) create(object client.Object) {
+	s.t.Helper()
+	s.MustCreate(object)
 	if object.GetNamespace() == "" {
-		w.t.Cleanup(func() {
-			if err := client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.t.Context()), object)); err != nil {
-				w.t.Error(err)
+		s.t.Cleanup(func() {
+			if err := client.IgnoreNotFound(s.Delete(context.WithoutCancel(s.t.Context()), object)); err != nil {
+				s.t.Error(err)
 			}
 		})
 	}
 }
 
-func (w *state) name(short string) string { return w.namespace + "-" + short }
+func (s *state) name(short string) string { return s.namespace + "-" + short }
 
 // publish stores a profile with its status, as another cluster manager does.
-func (w *state) publish(short string, healthy metav1.ConditionStatus) *multiclusterv1alpha1.ClusterProfile {
-	w.t.Helper()
-	out := w.publishBare(short)
-	w.report(out, healthy)
+func (s *state) publish(short string, healthy metav1.ConditionStatus) *multiclusterv1alpha1.ClusterProfile {
+	s.t.Helper()
+	out := s.publishBare(short)
+	s.report(out, healthy)
 	return out
 }
 
 // publishBare stores a profile without a status.
-func (w *state) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
-	w.t.Helper()
-	out := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name(short), Labels: map[string]string{"x-k8s.io/cluster-manager": "theirs"}}}
+func (s *state) publishBare(short string) *multiclusterv1alpha1.ClusterProfile {
+	s.t.Helper()
+	out := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: s.name(short),
+		Labels: map[string]string{"x-k8s.io/cluster-manager": "theirs"},
+	}}
 	out.Spec.ClusterManager.Name = "theirs"
-	w.create(out)
+	s.create(out)
 	return out
 }
 
-func (w *state) report(profile *multiclusterv1alpha1.ClusterProfile, healthy metav1.ConditionStatus) {
-	w.t.Helper()
+func (s *state) report(profile *multiclusterv1alpha1.ClusterProfile, healthy metav1.ConditionStatus) {
+	s.t.Helper()
 	before := profile.DeepCopy()
 	profile.Status.Version.Kubernetes = "v1.36.3"
-	profile.Status.Properties = []multiclusterv1alpha1.Property{{Name: "short", Value: strings.TrimPrefix(profile.Name, w.namespace+"-")}}
+	profile.Status.Properties = []multiclusterv1alpha1.Property{{Name: "short", Value: strings.TrimPrefix(profile.Name, s.namespace+"-")}}
 	meta.SetStatusCondition(&profile.Status.Conditions, metav1.Condition{Type: "ControlPlaneHealthy", Status: healthy, Reason: "Checked"})
-	w.MustPatchStatus(profile, client.MergeFrom(before))
+	s.MustPatchStatus(profile, client.MergeFrom(before))
 }
 
 // awaitDecision waits until a placement has some clusters.
-func (w *state) awaitDecision(placement string, want ...string) {
-	w.t.Helper()
+func (s *state) awaitDecision(placement string, want ...string) {
+	s.t.Helper()
 	for i, short := range want {
-		want[i] = w.name(short)
+		want[i] = s.name(short)
 	}
-	w.AwaitSelected(w.namespace, placement, want...)
+	s.AwaitSelected(s.namespace, placement, want...)
 }
 
 // awaitCluster waits until a cluster satisfies a check; nil is a cluster that does not exist.
-func (w *state) awaitCluster(short string, check func(*clusterv1.ManagedCluster) bool) {
-	w.t.Helper()
-	w.Await("a cluster satisfies a check", func(ctx context.Context) error {
+func (s *state) awaitCluster(short string, check func(*clusterv1.ManagedCluster) bool) {
+	s.t.Helper()
+	s.Await("a cluster satisfies a check", func(ctx context.Context) error {
 		cluster := &clusterv1.ManagedCluster{}
-		err := w.Get(ctx, client.ObjectKey{Name: w.name(short)}, cluster)
+		err := s.Get(ctx, client.ObjectKey{Name: s.name(short)}, cluster)
 		if apierrors.IsNotFound(err) {
 			cluster, err = nil, nil
 		}
@@ -152,9 +159,11 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 	w.publish("b", metav1.ConditionTrue)
 	w.publish("c", metav1.ConditionFalse)
 	placement := kit.Placement(w.namespace, "web")
-	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "short", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b", "c"}}},
-	}}}}
+	placement.Spec.Predicates = []clusterv1beta1.ClusterPredicate{
+		{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "short", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b", "c"}}},
+		}}},
+	}
 	w.create(placement)
 	w.awaitDecision("web", "a", "b")
 
@@ -167,7 +176,8 @@ func TestAFleetWithoutAgentsIsPlacedOn(t *testing.T) {
 	t.Log("no lease is expected, no namespace is made, and nothing is published under the same name")
 	cluster := &clusterv1.ManagedCluster{}
 	w.MustGet(client.ObjectKey{Name: a.Name}, cluster)
-	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted); found != nil || len(cluster.Finalizers) > 0 || cluster.Status.Version.Kubernetes != "v1.36.3" {
+	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted); found != nil ||
+		len(cluster.Finalizers) > 0 || cluster.Status.Version.Kubernetes != "v1.36.3" {
 		t.Errorf("the cluster is %+v", cluster)
 	}
 	if err := w.Get(t.Context(), client.ObjectKey{Name: a.Name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
@@ -213,7 +223,8 @@ func TestNothingIsDeliveredToAnImportedCluster(t *testing.T) {
 	w.awaitDecision("web", "a")
 	w.AwaitObject(set, "the set reports the imported cluster", func() error {
 		condition := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.PlacementRolledOut)
-		if condition == nil || !strings.Contains(condition.Message, "1 of 1 cluster left out: "+w.name("a")) || !strings.Contains(condition.Message, "is imported from another inventory") {
+		if condition == nil || !strings.Contains(condition.Message, "1 of 1 cluster left out: "+w.name("a")) ||
+			!strings.Contains(condition.Message, "is imported from another inventory") {
 			return fmt.Errorf("the condition is %+v: %w", condition, errNotYet)
 		}
 		return nil
@@ -272,11 +283,11 @@ func TestADeletedProfileDeletesItsClusterAfterTheGrace(t *testing.T) {
 }
 
 // awaitHeld waits until the manager has refused to delete a cluster without its profile.
-func (w *state) awaitHeld(short string) {
-	w.t.Helper()
-	w.Await("the manager has refused to delete a cluster without its profile", func(context.Context) error {
-		for line := range strings.Lines(w.manager.Log()) {
-			if strings.Contains(line, "a cluster without its profile stays for now") && strings.Contains(line, w.name(short)) {
+func (s *state) awaitHeld(short string) {
+	s.t.Helper()
+	s.Await("the manager has refused to delete a cluster without its profile", func(context.Context) error {
+		for line := range strings.Lines(s.manager.Log()) {
+			if strings.Contains(line, "a cluster without its profile stays for now") && strings.Contains(line, s.name(short)) {
 				return nil
 			}
 		}
@@ -293,11 +304,11 @@ type decisionLog struct {
 }
 
 // watchDecisions follows the decisions, each of one slice, until the end of the test.
-func (w *state) watchDecisions() *decisionLog {
-	w.t.Helper()
-	watching := kit.Must(w.Watch(w.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(w.namespace))).In(w.t)
-	w.t.Cleanup(watching.Stop)
-	out := &decisionLog{T: w.t}
+func (s *state) watchDecisions() *decisionLog {
+	s.t.Helper()
+	watching := kit.Must(s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))).In(s.t)
+	s.t.Cleanup(watching.Stop)
+	out := &decisionLog{T: s.t}
 	go func() {
 		for event := range watching.ResultChan() {
 			if slice, ok := event.Object.(*clusterv1beta1.PlacementDecision); ok {

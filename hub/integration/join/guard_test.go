@@ -23,7 +23,10 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 	s := newTestHub(t)
 	const prefix, name = "open-cluster-management:managedcluster:", "role-writer"
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles", "clusterrolebindings", "rolebindings"}, Verbs: []string{"create", "update"}},
+		{
+			APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles", "clusterrolebindings", "rolebindings"},
+			Verbs: []string{"create", "update"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"create", "update"}},
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
 	}}
@@ -31,7 +34,10 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 		return kit.ClusterRoleBinding(name, to, kit.User("role-writer"))
 	}
 	deniedRole := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + "denied"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"denied"}, Verbs: []string{"get", "list", "watch"}},
+		{
+			APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"denied"},
+			Verbs: []string{"get", "list", "watch"},
+		},
 	}}
 	kit.NoError(t, errors.Join(s.Create(t.Context(), role), s.Create(t.Context(), binding(name, name)), s.Create(t.Context(), deniedRole)))
 	writer := kit.As(t, shared, name)
@@ -42,7 +48,8 @@ func TestWhatTheManagerWouldFillIsRefused(t *testing.T) {
 		all := binding("b", to)
 		return kit.RoleBinding("default", "b", all.RoleRef, all.Subjects...)
 	}
-	const holders, manager = "the roles of clusters are for those who hold what they grant", `the ClusterRole "berth:namespace-inventory" is for the manager`
+	const holders, manager = "the roles of clusters are for those who hold what they grant",
+		`the ClusterRole "berth:namespace-inventory" is for the manager`
 	for sentence, test := range map[string]struct {
 		object client.Object
 		want   string // a refusal; empty: created

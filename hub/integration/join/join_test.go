@@ -46,8 +46,14 @@ func reviewsOfOCM(cluster string) []authorizationv1.ResourceAttributes {
 	add("get,list,watch", authorizationv1.ResourceAttributes{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"})
 	add("get,list,update,watch", authorizationv1.ResourceAttributes{Group: clusters, Resource: "managedclusters", Name: cluster})
 	add("patch,update", authorizationv1.ResourceAttributes{Group: clusters, Resource: "managedclusters", Subresource: "status", Name: cluster})
-	add("renew", authorizationv1.ResourceAttributes{Group: "register.open-cluster-management.io", Resource: "managedclusters", Subresource: "clientcertificates"})
-	add("get,update", authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Namespace: cluster, Name: "managed-cluster-lease"})
+	add("renew", authorizationv1.ResourceAttributes{
+		Group: "register.open-cluster-management.io", Resource: "managedclusters",
+		Subresource: "clientcertificates",
+	})
+	add("get,update", authorizationv1.ResourceAttributes{
+		Group: "coordination.k8s.io", Resource: "leases", Namespace: cluster,
+		Name: "managed-cluster-lease",
+	})
 	add("create,patch,update", authorizationv1.ResourceAttributes{Resource: "events", Namespace: cluster})
 	add("create,patch,update", authorizationv1.ResourceAttributes{Group: "events.k8s.io", Resource: "events", Namespace: cluster})
 	add("get,list,watch,update", authorizationv1.ResourceAttributes{Group: works, Resource: "manifestworks", Namespace: cluster})
@@ -103,7 +109,10 @@ func TestAcceptedDeniedAcceptedAgainAndDeleted(t *testing.T) {
 	for _, subject := range binding.Subjects {
 		subjects = append(subjects, subject.Kind+" "+subject.Name)
 	}
-	if diff := cmp.Diff([]string{"Group system:open-cluster-management:joins", "Group open-cluster-management:joins", "ServiceAccount berth-agent"}, subjects); diff != "" {
+	if diff := cmp.Diff([]string{
+		"Group system:open-cluster-management:joins", "Group open-cluster-management:joins",
+		"ServiceAccount berth-agent",
+	}, subjects); diff != "" {
 		t.Errorf("subjects (-want +got):\n%s", diff)
 	}
 	s.awaitReviews("joins", func(authorizationv1.ResourceAttributes) bool { return true })
@@ -207,8 +216,11 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 
 	t.Log("a binding that a plan of the past makes anew is removed too")
 	late := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "berth-inventory", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "payments"}},
-		RoleRef:    kit.ClusterRole("view"),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "payments", Name: "berth-inventory",
+			Labels: map[string]string{clusterv1.ClusterNameLabelKey: "payments"},
+		},
+		RoleRef: kit.ClusterRole("view"),
 	}
 	kit.NoError(t, client.IgnoreAlreadyExists(s.Create(t.Context(), late))) // the manager itself may be that plan
 	s.AwaitGone(late)
@@ -248,7 +260,8 @@ func TestCertificateRequests(t *testing.T) {
 	t.Log("the first request of the recorded requester is approved, and its member is recorded")
 	s.awaitState(s.request(registration.JoinUser("c1"), bootstrap, "c1", "c1", memberUID), approved)
 	cluster, err := s.stored(t.Context(), "c1")
-	if err != nil || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID || cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
+	if err != nil || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID ||
+		cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" {
 		t.Errorf("the annotations are %v, %v", cluster.Annotations, err)
 	}
 	s.awaitEvent("CertificateRequestApproved", "c1")
@@ -319,7 +332,8 @@ func TestWhatTheHubWritesIsNoReportOfAnAgent(t *testing.T) {
 	startManager(t)
 	s.cluster("unjoined", func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 })
 	unknown := func() {
-		s.awaitCondition("unjoined", clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+		s.awaitCondition("unjoined", clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown,
+			clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 	}
 	unknown()
 	cluster, err := s.stored(t.Context(), "unjoined")

@@ -116,8 +116,14 @@ func (t *testHub) objects(name string) map[string]client.Object {
 		"namespace":          kit.Namespace(name),
 		"clusterrole":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
 		"clusterrolebinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:managedcluster:" + name}},
-		"registration":       &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":registration"}},
-		"work":               &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "open-cluster-management:managedcluster:" + name + ":work"}},
+		"registration": &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+			Namespace: name,
+			Name:      "open-cluster-management:managedcluster:" + name + ":registration",
+		}},
+		"work": &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+			Namespace: name,
+			Name:      "open-cluster-management:managedcluster:" + name + ":work",
+		}},
 	} {
 		err := t.Get(t.t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {

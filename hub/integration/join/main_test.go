@@ -32,7 +32,10 @@ type besideOCM struct{ *hubtest.Manager }
 // startBesideOCM starts a manager that registers clusters, on a hub where another controller does.
 func startBesideOCM(t *testing.T) besideOCM {
 	t.Helper()
-	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon"}, AllowErrors: true})}
+	return besideOCM{hubtest.StartManager(t, shared, hubtest.ManagerOptions{
+		Args:        []string{"--controllers=*,acceptance,csr,addon"},
+		AllowErrors: true,
+	})}
 }
 
 func (b besideOCM) logged(text string) error {

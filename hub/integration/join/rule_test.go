@@ -30,7 +30,8 @@ func TestARuleAcceptsNewClustersOfItsRequesters(t *testing.T) {
 	s.awaitEvent("ClusterAutoAccepted", "rule-1")
 	s.Await("the rule accepts the cluster", func(ctx context.Context) error {
 		cluster, err := s.stored(ctx, "rule-1")
-		if err == nil && (cluster.Annotations[clusterv1.ClusterAcceptedAnnotationKey] == "" || cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID) {
+		if err == nil && (cluster.Annotations[clusterv1.ClusterAcceptedAnnotationKey] == "" ||
+			cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != memberUID) {
 			err = errNotAccepted
 		}
 		return err

@@ -39,7 +39,10 @@ func (t *testHub) defineContent() {
 }
 
 func newContent(kind, namespace, name, priority string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": kind, "spec": map[string]any{}}}
+	out := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": kind,
+		"spec": map[string]any{},
+	}}
 	if kind == "ManagedClusterAddOn" {
 		out.SetAPIVersion("addon.open-cluster-management.io/v1alpha1")
 		out.Object["spec"] = map[string]any{}
@@ -79,7 +82,10 @@ func (t *testHub) release(object client.Object) {
 }
 
 func workBinding(cluster string) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "open-cluster-management:managedcluster:" + cluster + ":work"}}
+	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cluster,
+		Name:      "open-cluster-management:managedcluster:" + cluster + ":work",
+	}}
 }
 
 func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
@@ -94,7 +100,10 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	s.AwaitCreated(work)
 	s.setAccepted("works", false)
 	s.awaitCondition("works", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
-	s.AwaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "works", Name: "open-cluster-management:managedcluster:works:registration"}})
+	s.AwaitGone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "works",
+		Name:      "open-cluster-management:managedcluster:works:registration",
+	}})
 	s.wantKept(workBinding("works"))
 	s.release(work)
 	s.MustDelete(work)
@@ -103,13 +112,16 @@ func TestTheAgentKeepsItsWorksUntilTheLastIsGone(t *testing.T) {
 	t.Log("a deletion removes add-ons, then works by priority, then the rest")
 	s.setAccepted("works", true)
 	s.awaitAccepted("works")
-	addOn, early, late := newContent("ManagedClusterAddOn", "works", "a", ""), newContent("ManifestWork", "works", "early", "bad"), newContent("ManifestWork", "works", "late", "10")
+	addOn, early, late := newContent("ManagedClusterAddOn", "works", "a", ""), newContent("ManifestWork", "works", "early", "bad"),
+		newContent("ManifestWork", "works", "late", "10")
 	s.AwaitCreated(addOn, early, late)
 	cluster := kit.Cluster("works")
 	s.MustDelete(cluster)
 	s.awaitDeleting(addOn)
-	if message := s.awaitCondition("works", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining); message !=
-		"The namespace works still has 1 ManagedClusterAddOn and 2 ManifestWorks; works are removed without the agent, once it is silent for 10m0s" {
+	if message := s.awaitCondition("works", clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue,
+		clusterv1.ReasonResourceRemaining); message !=
+		"The namespace works still has 1 ManagedClusterAddOn and 2 ManifestWorks; works are removed without the agent, "+
+			"once it is silent for 10m0s" {
 		t.Errorf("the message is %q", message)
 	}
 	s.wantKept(early)
@@ -157,13 +169,22 @@ func TestNothingIsWrittenBesideOpenClusterManagement(t *testing.T) {
 	const namespace = "open-cluster-management-hub"
 	labels := map[string]any{"app": "r"}
 	deployment := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": namespace, "name": "cluster-manager-registration-controller"},
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{
+			"namespace": namespace,
+			"name":      "cluster-manager-registration-controller",
+		},
 		"spec": map[string]any{
 			"replicas": int64(3), "selector": map[string]any{"matchLabels": labels},
-			"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{"name": "r", "image": "r"}}}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "r", "image": "r"}}},
+			},
 		},
 	}}
-	s.AwaitCreated(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
+	s.AwaitCreated(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": namespace},
+	}})
 	s.AwaitCreated(deployment)
 	t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), deployment) })
 	s.cluster("beside")

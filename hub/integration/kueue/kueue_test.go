@@ -101,35 +101,40 @@ func newCheck(name, placement string) client.Object {
 }
 
 func newObject(kind, name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": map[string]any{"name": name}}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind,
+		"metadata": map[string]any{"name": name},
+	}}
 }
 
 // expect waits until a config lists these clusters, and the check has this status, this reason and a message with this part.
 func (b bridge) expect(placement, check string, active metav1.ConditionStatus, reason, message string, clusters ...string) {
 	b.Helper()
-	kit.Await(b.T, "a config lists these clusters, and the check has this status, this reason and a message with this part", func(ctx context.Context) error {
-		config := newObject("MultiKueueConfig", "")
-		if err := b.Get(ctx, client.ObjectKey{Name: placement}, config); err != nil && (len(clusters) > 0 || !apierrors.IsNotFound(err)) {
-			return err
-		}
-		got, _, _ := unstructured.NestedStringSlice(config.Object, "spec", "clusters")
-		if !slices.Equal(got, clusters) {
-			return fmt.Errorf("the config lists %v, want %v: %w", got, clusters, errNotYet)
-		}
-		stored := newObject("AdmissionCheck", "")
-		if err := b.Get(ctx, client.ObjectKey{Name: check}, stored); err != nil {
-			return err
-		}
-		conditions, _, _ := unstructured.NestedSlice(stored.Object, "status", "conditions")
-		for _, each := range conditions {
-			condition, _ := each.(map[string]any)
-			text, _ := condition["message"].(string)
-			if condition["type"] == "Active" && condition["status"] == string(active) && condition["reason"] == reason && strings.Contains(text, message) {
-				return nil
+	kit.Await(b.T, "a config lists these clusters, and the check has this status, this reason and a message with this part",
+		func(ctx context.Context) error {
+			config := newObject("MultiKueueConfig", "")
+			if err := b.Get(ctx, client.ObjectKey{Name: placement}, config); err != nil && (len(clusters) > 0 || !apierrors.IsNotFound(err)) {
+				return err
 			}
-		}
-		return fmt.Errorf("the check has %v, want Active %s %s %q: %w", conditions, active, reason, message, errNotYet)
-	})
+			got, _, _ := unstructured.NestedStringSlice(config.Object, "spec", "clusters")
+			if !slices.Equal(got, clusters) {
+				return fmt.Errorf("the config lists %v, want %v: %w", got, clusters, errNotYet)
+			}
+			stored := newObject("AdmissionCheck", "")
+			if err := b.Get(ctx, client.ObjectKey{Name: check}, stored); err != nil {
+				return err
+			}
+			conditions, _, _ := unstructured.NestedSlice(stored.Object, "status", "conditions")
+			for _, each := range conditions {
+				condition, _ := each.(map[string]any)
+				text, _ := condition["message"].(string)
+				if condition["type"] == "Active" && condition["status"] == string(active) && condition["reason"] == reason &&
+					strings.Contains(text, message) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the check has %v, want Active %s %s %q: %w", conditions, active, reason, message, errNotYet)
+		})
 }
 
 // awaitOwners waits until these checks own the config of a placement, and no other.
@@ -264,7 +269,8 @@ func TestAClusterWaitsForItsProfile(t *testing.T) {
 	early := bridge{t, kit.New(t, shared)}
 	early.MustCreateMissing(kit.Namespace(namespace), theirs)
 	b := newBridge(t, "batch", "p", "--controllers=*,profile,kueue", "--kueue-source=ClusterProfile")
-	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "1 of them lack a ClusterProfile of their own in namespace kueue-system: p2", "p0", "p1", "p3")
+	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active",
+		"1 of them lack a ClusterProfile of their own in namespace kueue-system: p2", "p0", "p1", "p3")
 	b.MustCreateMissing(newCluster("p4", "batch"))
 	b.expect("batch", "batch-clusters", metav1.ConditionTrue, "Active", "selects 5 clusters", "p0", "p1", "p3", "p4")
 	b.MustDelete(theirs)

@@ -70,7 +70,8 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	stop()
 	admin.AwaitObject(cluster, "the cluster is unknown and tainted", func() error {
 		available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
-		if available == nil || available.Status != metav1.ConditionUnknown || len(cluster.Spec.Taints) != 1 || cluster.Spec.Taints[0].Key != clusterv1.ManagedClusterTaintUnreachable {
+		if available == nil || available.Status != metav1.ConditionUnknown || len(cluster.Spec.Taints) != 1 ||
+			cluster.Spec.Taints[0].Key != clusterv1.ManagedClusterTaintUnreachable {
 			return fmt.Errorf("after the agent stopped: %v, taints %v; want Unknown and unreachable", available, cluster.Spec.Taints)
 		}
 		return nil
@@ -79,7 +80,8 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	startAgent(t, command, member, dir)
 	kit.Await(t, "the agent has joined again", joined)
 
-	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got != "managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
+	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got !=
+		"managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
 		t.Errorf("unjoin prints %q", got)
 	}
 	kit.Await(t, "the namespace of the cluster is gone", func(ctx context.Context) error {

@@ -32,7 +32,10 @@ func (c *cluster) bootstrapKubeconfig() string {
 	named := metav1.ObjectMeta{Name: "bootstrap-" + c.name}
 	c.MustCreate(
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
+			{
+				APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
+				Verbs: []string{"create", "get", "list", "watch"},
+			},
 			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"create", "get", "list", "watch"}},
 		}},
 		&rbacv1.ClusterRoleBinding{

@@ -53,9 +53,18 @@ func (c *cluster) accept() {
 	c.MustCreate(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: labels}},
 		&rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
-			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{c.name}, Verbs: []string{"get", "list", "watch", "update"}},
-			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{c.name}, Verbs: []string{"patch", "update"}},
+			{
+				APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
+				Verbs: []string{"create", "get", "list", "watch"},
+			},
+			{
+				APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{c.name},
+				Verbs: []string{"get", "list", "watch", "update"},
+			},
+			{
+				APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{c.name},
+				Verbs: []string{"patch", "update"},
+			},
 		}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: named, Subjects: agents, RoleRef: kit.ClusterRole(name)},
 		&rbacv1.Role{ObjectMeta: inNamespace, Rules: []rbacv1.PolicyRule{
@@ -70,7 +79,8 @@ func (c *cluster) accept() {
 
 func (c *cluster) setAccepted(accepted bool) {
 	c.t.Helper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t,"leaseDurationSeconds":%d}}`, accepted, leaseSeconds))
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t,"leaseDurationSeconds":%d}}`,
+		accepted, leaseSeconds))
 	c.MustPatch(kit.Cluster(c.name), patch)
 }
 
@@ -112,7 +122,8 @@ func claims(of *clusterv1.ManagedCluster) map[string]string {
 // renewTime returns when the lease was renewed; zero before the first renewal.
 func (c *cluster) renewTime(ctx context.Context) (time.Time, error) {
 	lease := &coordinationv1.Lease{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: clusterv1.ManagedClusterLeaseName}, lease); err != nil || lease.Spec.RenewTime == nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: clusterv1.ManagedClusterLeaseName}, lease); err != nil ||
+		lease.Spec.RenewTime == nil {
 		return time.Time{}, err
 	}
 	return lease.Spec.RenewTime.Time, nil

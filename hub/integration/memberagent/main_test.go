@@ -17,5 +17,6 @@ const leaseSeconds = 2
 var hub, member *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.MainWithMember(m, hubtest.Shared{Hub: &hub}, hubtest.Shared{Hub: &member, Options: hubtest.Options{Manifests: config.MemberCRDs()}}))
+	os.Exit(hubtest.MainWithMember(m, hubtest.Shared{Hub: &hub},
+		hubtest.Shared{Hub: &member, Options: hubtest.Options{Manifests: config.MemberCRDs()}}))
 }

@@ -30,12 +30,16 @@ const (
 // node returns a node of a member.
 func node(name, region string) *corev1.Node {
 	resources := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("2030m"), corev1.ResourceMemory: resource.MustParse("1000Mi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("2030m"), corev1.ResourceMemory: resource.MustParse("1000Mi"),
+		corev1.ResourcePods: resource.MustParse("110"),
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyRegion: region, corev1.LabelTopologyZone: region + "-1"}},
-		Spec:       corev1.NodeSpec{ProviderID: "gce://project/" + name},
-		Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelTopologyRegion: region,
+			corev1.LabelTopologyZone:   region + "-1",
+		}},
+		Spec:   corev1.NodeSpec{ProviderID: "gce://project/" + name},
+		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
 	}
 }
 
@@ -133,7 +137,8 @@ func (c *cluster) requireQuiet() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	events, err := c.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", c.name)})
+	events, err := c.Watch(ctx, &clusterv1.ManagedClusterList{},
+		&client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", c.name)})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ import (
 
 func TestAnAgentJoinsWithARequestAndRenewsItsCertificate(t *testing.T) {
 	c := newCluster(t, hub, "joining")
-	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig(), "--cluster-name="+c.name, "--agent-name=a1", "--external-url=https://edge.example:6443")
+	c.startAgent(member, "--bootstrap-kubeconfig="+c.bootstrapKubeconfig(), "--cluster-name="+c.name, "--agent-name=a1",
+		"--external-url=https://edge.example:6443")
 
 	denied := c.awaitRequest()
 	found := kit.Must(c.stored(t.Context())).In(t)

@@ -24,7 +24,8 @@ func TestAHubThatTakesNoUsage(t *testing.T) {
 	c.accept()
 	stored := kit.Must(c.stored(t.Context())).In(t)
 	meta.SetStatusCondition(&stored.Status.Conditions, metav1.Condition{
-		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: "HubClusterAdminAccepted", Message: "accepted by the test",
+		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: "HubClusterAdminAccepted",
+		Message: "accepted by the test",
 	})
 	c.MustUpdateStatus(stored)
 	c.startAgent(member, "--report-usage", "--usage-interval=5s")

@@ -25,7 +25,10 @@ func (c *cluster) allowWorks() {
 	named := metav1.ObjectMeta{Namespace: c.name, Name: "works"}
 	c.MustCreate(
 		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{
+				APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks"},
+				Verbs: []string{"get", "list", "watch", "update", "patch"},
+			},
 			{APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 		}},
@@ -74,7 +77,8 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 	}
 	c.Await("the event and the agent's page report the lost works", func(ctx context.Context) error {
 		var events corev1.EventList
-		if err := c.List(ctx, &events, client.InNamespace(c.name)); err != nil || len(events.Items) != 1 || events.Items[0].Message != held.Message {
+		if err := c.List(ctx, &events, client.InNamespace(c.name)); err != nil || len(events.Items) != 1 ||
+			events.Items[0].Message != held.Message {
 			return fmt.Errorf("the events are %+v: %w", events.Items, err)
 		}
 		if code, text, err := c.ready(ctx); err != nil || code != 200 || !strings.Contains(text, "works: \"The hub has lost 1 of the 1 works") {
@@ -82,7 +86,8 @@ func TestLostWorksAreReportedOnTheCluster(t *testing.T) {
 		}
 		return nil
 	})
-	if err := kit.New(t, member).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-a-lost-work"}, &corev1.ConfigMap{}); err != nil {
+	if err := kit.New(t, member).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-a-lost-work"}, &corev1.ConfigMap{}); err !=
+		nil {
 		t.Error(err)
 	}
 	deliver()

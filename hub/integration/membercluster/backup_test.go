@@ -26,8 +26,8 @@ import (
 
 var errNotDelivered = errors.New("not delivered yet")
 
-// TestAMemberReturnsFromItsBackup makes a backup of a member that runs, and restores it in another place. The member is the same for the hub:
-// it joins without a token and a certificate request, keeps what was delivered, and gets what changed since.
+// TestAMemberReturnsFromItsBackup makes a backup of a member that runs, and restores it in another place. The member is the same for the
+// hub: it joins without a token and a certificate request, keeps what was delivered, and gets what changed since.
 func TestAMemberReturnsFromItsBackup(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	admin, data, folder := kit.New(t, hub), t.TempDir(), t.TempDir()
@@ -48,7 +48,8 @@ func TestAMemberReturnsFromItsBackup(t *testing.T) {
 		t.Errorf("restore prints %q, want %q in it", printed, start)
 	}
 	berthHub(t, []string{"is that of a member", "berth-hub member --name " + name}, "--data-dir="+restored)
-	berthHub(t, []string{"it has the data of a hub"}, "member", "--name=b", "--data-dir="+hub.DataDir(), "--hub=https://127.0.0.1:1", "--token=t", "--ca-hash=h")
+	berthHub(t, []string{"it has the data of a hub"}, "member", "--name=b", "--data-dir="+hub.DataDir(), "--hub=https://127.0.0.1:1",
+		"--token=t", "--ca-hash=h")
 
 	again := hubtest.New(t, hubtest.Options{DataDir: restored, Member: []string{"--name=" + name}})
 	kit.Await(t, "the restored member reports", reported(admin, metav1.ConditionTrue))

@@ -31,7 +31,8 @@ const name = "edge-1"
 func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
 	admin, data := kit.New(t, hub), t.TempDir()
-	flags := append(hub.JoinFlags(t, name, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu", "--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
+	flags := append(hub.JoinFlags(t, name, registration.DriverCSR), "--node-label=topology.kubernetes.io/region=eu",
+		"--node-capacity=cpu=4,memory=8Gi,pods=20", "--nodes=3")
 	member := startMember(t, admin, data, flags)
 	kit.Await(t, "the member reports", wantReport(admin))
 
@@ -45,7 +46,10 @@ func TestAMemberJoinsRunsWorkloadsAndReturns(t *testing.T) {
 		}
 		return nil
 	})
-	missing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "missing"}, Spec: newTemplate(nil, corev1.RestartPolicyAlways).Spec}
+	missing := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "missing"},
+		Spec:       newTemplate(nil, corev1.RestartPolicyAlways).Spec,
+	}
 	missing.Spec.Containers[0].Image = "web:missing"
 	on.MustCreate(missing)
 	kit.Await(t, "the pod waits for its image", waitsForImage(on, missing))
@@ -144,7 +148,8 @@ func waitsForImage(on *kit.Client, pod *corev1.Pod) func(context.Context) error 
 			return err
 		}
 		statuses := pod.Status.ContainerStatuses
-		if pod.Status.Phase != corev1.PodPending || len(statuses) != 1 || statuses[0].State.Waiting == nil || statuses[0].State.Waiting.Reason != "ErrImagePull" {
+		if pod.Status.Phase != corev1.PodPending || len(statuses) != 1 || statuses[0].State.Waiting == nil ||
+			statuses[0].State.Waiting.Reason != "ErrImagePull" {
 			return fmt.Errorf("the pod is %s, its containers are %+v; want ErrImagePull", pod.Status.Phase, statuses)
 		}
 		return nil
@@ -177,7 +182,8 @@ func runs(on *kit.Client, deployment *appsv1.Deployment) func(context.Context) e
 func firstPod(t *testing.T, on *kit.Client) string {
 	t.Helper()
 	pods := &corev1.PodList{}
-	if err := on.List(t.Context(), pods, client.MatchingLabels{"app": "web"}, client.InNamespace("default")); err != nil || len(pods.Items) == 0 {
+	if err := on.List(t.Context(), pods, client.MatchingLabels{"app": "web"}, client.InNamespace("default")); err != nil ||
+		len(pods.Items) == 0 {
 		t.Fatalf("%d pods, %v", len(pods.Items), err)
 	}
 	return pods.Items[0].Name

@@ -30,7 +30,9 @@ func TestAWorkIsAppliedChangedAndDeleted(t *testing.T) {
 		t.Errorf("the data (-want +got):\n%s", diff)
 	}
 	f.change(w, func(w *workv1.ManifestWork) {
-		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a"},"data":{"k":"2"}}`)}
+		w.Spec.Workload.Manifests = []workv1.Manifest{
+			f.manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"a"},"data":{"k":"2"}}`),
+		}
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	f.on.AwaitGone(f.configMap("b"))

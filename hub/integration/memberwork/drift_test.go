@@ -62,11 +62,14 @@ func TestVector35DriftIsPutBack(t *testing.T) {
 		f.spoil("hidden-value")
 		time.Sleep(100 * time.Millisecond)
 	}
-	if writes := slices.DeleteFunc(f.requests.list(), func(write string) bool { return !strings.HasSuffix(write, "/configmaps/a") }); len(writes) > 1 {
+	if writes := slices.DeleteFunc(f.requests.list(), func(write string) bool {
+		return !strings.HasSuffix(write, "/configmaps/a")
+	}); len(writes) > 1 {
 		t.Errorf("%d writes against another client in 2 seconds", len(writes))
 	}
 	contended := f.awaitOfManifest(w, workv1.ManifestContended, metav1.ConditionTrue)
-	if !strings.HasPrefix(contended.Message, "The field manager rival changes .data.k again and again.") || strings.Contains(contended.Message, "hidden-value") {
+	if !strings.HasPrefix(contended.Message, "The field manager rival changes .data.k again and again.") ||
+		strings.Contains(contended.Message, "hidden-value") {
 		t.Errorf("the message is %q", contended.Message)
 	}
 	kit.Await(f.t, "the object is restored", f.restored)
@@ -102,7 +105,8 @@ func TestIgnoredFieldsBelongToTheirWriters(t *testing.T) {
 	})
 	scale(5)
 	f.change(w, func(w *workv1.ManifestWork) {
-		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(strings.Replace(deployment, `"spec":{`, `"spec":{"replicas":1,`, 1), `"image":"i"`, `"image":"j"`, 1))}
+		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(strings.Replace(
+			strings.Replace(deployment, `"spec":{`, `"spec":{"replicas":1,`, 1), `"image":"i"`, `"image":"j"`, 1))}
 	})
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 	found := f.deployment()

@@ -101,7 +101,8 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 		t.Errorf("the record is %+v, %v", record, err)
 	}
 	record := kit.Must(f.record(t.Context(), "w2")).In(t)
-	allow := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, work.AllowEvictionAnnotation))
+	allow := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`,
+		work.AllowEvictionAnnotation))
 	f.on.MustPatch(record, allow)
 	f.on.AwaitGone(f.configMap("c2"))
 	for n := 3; n < 6; n++ {
@@ -124,8 +125,10 @@ func TestEventsAboutObjects(t *testing.T) {
 	other := f.newWork("x", strings.Replace(configA, `"1"`, `"2"`, 1))
 	f.create(f.hub, other)
 	f.awaitCondition(other, workv1.WorkApplied, metav1.ConditionFalse)
-	f.awaitEvent(f.on, event.Conflict, `ConfigMap a: The ManifestWork `+f.cluster+`/x of the hub is not applied to it: it is owned by work "w"`)
+	f.awaitEvent(f.on, event.Conflict, `ConfigMap a: The ManifestWork `+f.cluster+
+		`/x of the hub is not applied to it: it is owned by work "w"`)
 	f.remove(other)
 	f.remove(w)
-	f.awaitEvent(f.on, event.Kept, "ConfigMap a: The ManifestWork "+f.cluster+"/w of the hub does not name it any more; it stays, because it was there before the work")
+	f.awaitEvent(f.on, event.Kept, "ConfigMap a: The ManifestWork "+f.cluster+
+		"/w of the hub does not name it any more; it stays, because it was there before the work")
 }

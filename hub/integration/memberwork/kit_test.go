@@ -108,9 +108,11 @@ func (f *fixture) start() {
 	objects, err3 := remote.New(toMember, clock.RealClock{})
 	kit.NoError(f.t, errors.Join(err1, err2, err3))
 	agent := &work.Controller{
-		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster, EvictionGrace: f.grace,
-		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store, Metrics: f.metrics,
-		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster,
+		EvictionGrace: f.grace,
+		OCMInterval:   ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store,
+		Metrics: f.metrics,
+		Log:     slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan struct{})
@@ -194,7 +196,8 @@ func (f *fixture) gone(ctx context.Context, from *kit.Client, object client.Obje
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%T %s exists: finalizers %v, deleted at %v", object, object.GetName(), object.GetFinalizers(), object.GetDeletionTimestamp())
+		err = fmt.Errorf("%T %s exists: finalizers %v, deleted at %v", object, object.GetName(), object.GetFinalizers(),
+			object.GetDeletionTimestamp())
 	}
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// TestALostRecordDeletesNothingThatWasAdopted removes the record of a work with an object that it adopted and an object that it created. The
-// garbage collector may delete the second before the agent stores the record again.
+// TestALostRecordDeletesNothingThatWasAdopted removes the record of a work with an object that it adopted and an object that it created.
+// The garbage collector may delete the second before the agent stores the record again.
 func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 	f := newFixture(t)
 	adopted := f.configMap("a")
@@ -43,8 +43,8 @@ func TestALostRecordDeletesNothingThatWasAdopted(t *testing.T) {
 	}
 }
 
-// TestARacedCreationDeletesNothing lets another client create an object between the read of the agent and its write, and kills the agent before
-// it records what it has seen.
+// TestARacedCreationDeletesNothing lets another client create an object between the read of the agent and its write, and kills the agent
+// before it records what it has seen.
 func TestARacedCreationDeletesNothing(t *testing.T) {
 	f := newFixture(t)
 	f.stop()

@@ -76,10 +76,13 @@ func TestADroppedNamespaceThatOthersUseStays(t *testing.T) {
 	w := f.newWork("w", otherNamespace, configA)
 	f.deliver(w)
 	namespace := kit.Namespace(f.cluster + "-made")
-	theirs := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "theirs"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
+	theirs := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "theirs"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
 	f.create(f.on, theirs)
 	f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(configA)} })
 	kit.Await(f.t, "the record has one object", func(ctx context.Context) error {
@@ -116,7 +119,10 @@ func TestANamespaceThatMayNotBeListedStays(t *testing.T) {
 	)
 	w := f.newWork("w", otherNamespace)
 	w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: f.cluster, Name: "team"},
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{
+			Namespace: f.cluster,
+			Name:      "team",
+		},
 	}}
 	f.deliver(w)
 	seen := f.watchStatus(t, w)

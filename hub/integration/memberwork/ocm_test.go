@@ -40,7 +40,10 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 	w := f.newWork("w", configA2)
 	w.Finalizers = []string{workv1.ManifestWorkFinalizer}
 	w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "default", Name: "deployer"},
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{
+			Namespace: "default",
+			Name:      "deployer",
+		},
 	}}
 	f.create(f.hub, w)
 
@@ -59,7 +62,8 @@ func TestAnAgentOfOCMKeepsTheWorks(t *testing.T) {
 		}
 	}
 	taken, err := f.record(t.Context(), "w")
-	if err != nil || taken.UID != record.UID || len(taken.Status.AppliedResources) != 1 || taken.Status.AppliedResources[0].UID != string(before.UID) {
+	if err != nil || taken.UID != record.UID || len(taken.Status.AppliedResources) != 1 ||
+		taken.Status.AppliedResources[0].UID != string(before.UID) {
 		t.Errorf("the record %s is %+v, %v", record.UID, taken, err)
 	}
 	for _, write := range f.requests.list() {
@@ -137,7 +141,10 @@ func (f *fixture) ocmAgent() *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Namespace: join.AgentNamespace, Name: "klusterlet-work-agent"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "agent"}}}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "agent"}}},
+			},
 		},
 	}
 	f.create(f.on, out)
@@ -167,7 +174,8 @@ func (f *fixture) ofOCM(name string) (*corev1.ConfigMap, *workv1.AppliedManifest
 	}}
 	kit.NoError(f.t, f.on.Create(f.t.Context(), object, client.FieldOwner("work-agent")))
 	record.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{{
-		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"}, Version: "v1", UID: string(object.UID),
+		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "a"}, Version: "v1",
+		UID: string(object.UID),
 	}}
 	f.on.MustUpdateStatus(record)
 	return object, record
@@ -213,7 +221,10 @@ func (f *fixture) may(want bool, requests ...authorizationv1.ResourceAttributes)
 	f.t.Helper()
 	for _, request := range requests {
 		kit.Await(f.t, "the member allows, or denies, the installed agent each request", func(ctx context.Context) error {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: installedAgent, ResourceAttributes: &request}}
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:               installedAgent,
+				ResourceAttributes: &request,
+			}}
 			if err := f.on.Create(ctx, review); err != nil {
 				return err
 			}

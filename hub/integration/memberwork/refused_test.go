@@ -21,7 +21,10 @@ func TestManifestsThatTheMemberRefusesFailAlone(t *testing.T) {
 	f.create(f.hub, w)
 	f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse)
 	f.on.MustRead(f.configMap("a"))
-	for at, want := range []string{"", "a list is not applied; write each of its items as a manifest", `.env: duplicate entries for key [name="A"]; the list has this key twice`} {
+	for at, want := range []string{
+		"", "a list is not applied; write each of its items as a manifest",
+		`.env: duplicate entries for key [name="A"]; the list has this key twice`,
+	} {
 		applied := meta.FindStatusCondition(w.Status.ResourceStatus.Manifests[at].Conditions, workv1.WorkApplied)
 		if (applied.Status == metav1.ConditionTrue) != (want == "") || !strings.Contains(applied.Message, want) ||
 			want != "" && !strings.HasPrefix(applied.Message, workv1.PermanentFailurePrefix+"Failed to apply manifest: ") {

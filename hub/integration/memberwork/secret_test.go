@@ -30,7 +30,10 @@ func secret(name, fields string) string {
 // reads the log, the metrics, all events and conditions, and the records.
 func TestVector40ASecretIsNowhere(t *testing.T) {
 	f := newFixture(t)
-	f.create(f.on, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "old"}, StringData: map[string]string{"k": "other"}})
+	f.create(f.on, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "old"},
+		StringData: map[string]string{"k": "other"},
+	})
 	good := f.newWork("good", secret("s", ""), secret("old", ""))
 	good.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: f.cluster, Name: "s"},
@@ -44,16 +47,19 @@ func TestVector40ASecretIsNowhere(t *testing.T) {
 	bad := f.newWork("bad",
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"t"},"data":{"k":{"`+planted+`":"`+planted+`"}}}`,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"u"},"type":"kubernetes.io/tls","data":{"`+planted+`/":"x"}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"v"},"stringData":{"k":["`+plain+`"]}}`, secret("old", `,"type":"example.com/`+plain+`"`))
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"v"},"stringData":{"k":["`+plain+`"]}}`,
+		secret("old", `,"type":"example.com/`+plain+`"`))
 	f.create(f.hub, bad)
 	f.awaitCondition(bad, workv1.WorkApplied, metav1.ConditionFalse)
 	for range 2 {
 		spoiled := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"`+planted+`AAAA"}}`))
-		if err := f.on.Patch(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "s"}}, spoiled, client.FieldOwner("rival")); err == nil {
+		if err := f.on.Patch(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "s"}}, spoiled,
+			client.FieldOwner("rival")); err == nil {
 			t.Fatal("the value is no base64 and was stored")
 		}
 		spoiled = client.RawPatch("application/merge-patch+json", []byte(`{"stringData":{"k":"`+plain+`2"}}`))
-		if err := f.on.Patch(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "s"}}, spoiled, client.FieldOwner("rival")); err != nil {
+		if err := f.on.Patch(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: "s"}}, spoiled,
+			client.FieldOwner("rival")); err != nil {
 			t.Fatal(err)
 		}
 		kit.Await(f.t, "the Secret is restored", func(ctx context.Context) error {
@@ -65,7 +71,8 @@ func TestVector40ASecretIsNowhere(t *testing.T) {
 			return err
 		})
 	}
-	if contended := f.awaitOfManifest(good, workv1.ManifestContended, metav1.ConditionTrue); !strings.Contains(contended.Message, "rival changes .data.k") {
+	if contended := f.awaitOfManifest(good, workv1.ManifestContended, metav1.ConditionTrue); !strings.Contains(contended.Message,
+		"rival changes .data.k") {
 		t.Errorf("the message is %q", contended.Message)
 	}
 	f.remove(bad)

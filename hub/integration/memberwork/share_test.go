@@ -16,7 +16,10 @@ import (
 // executor returns a service account of the member as the executor of a work.
 func (f *fixture) executor(name string) *workv1.ManifestWorkExecutor {
 	return &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: f.cluster, Name: name},
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{
+			Namespace: f.cluster,
+			Name:      name,
+		},
 	}}
 }
 
@@ -54,7 +57,8 @@ func TestAWorkWithoutPermissionsHoldsNothing(t *testing.T) {
 	w := f.newWork("w", configA)
 	f.deliver(w)
 	a := f.configMap("a")
-	kit.Await(f.t, "the record of the reader has one object", func(ctx context.Context) error { // the reader has the object on its record by now
+	// the reader has the object on its record by now
+	kit.Await(f.t, "the record of the reader has one object", func(ctx context.Context) error {
 		record, err := f.record(ctx, "reader")
 		if err == nil && (len(record.Status.AppliedResources) != 1 || record.Status.AppliedResources[0].UID == "") {
 			err = fmt.Errorf("%w: the record of the reader is %+v", errBoom, record.Status)

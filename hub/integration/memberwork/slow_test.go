@@ -44,7 +44,9 @@ func TestVector21KilledBetweenAnyTwoCalls(t *testing.T) {
 		})
 		f.stop()
 		f.requests.reset(nil)
-		f.onRecord(t, w.Name, f.configMap(fmt.Sprint("a", n)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: fmt.Sprint("a", n)}})
+		f.onRecord(t, w.Name, f.configMap(fmt.Sprint("a", n)), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster, Name: fmt.Sprint("a", n)},
+		})
 		f.start()
 		f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionTrue)
 		f.change(w, func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
@@ -64,7 +66,8 @@ func TestVector34AnExecutorWithoutRights(t *testing.T) {
 	w := f.newWork("w", configA)
 	w.Spec.Executor = f.executor("team")
 	f.create(f.hub, w)
-	if applied := f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse); !strings.Contains(applied.Message, "system:serviceaccount:"+f.cluster+":team") {
+	if applied := f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse); !strings.Contains(applied.Message,
+		"system:serviceaccount:"+f.cluster+":team") {
 		t.Errorf("the message is %q", applied.Message)
 	}
 	if err := f.gone(t.Context(), f.on, f.configMap("a")); err != nil {

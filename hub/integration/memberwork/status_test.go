@@ -19,7 +19,8 @@ import (
 
 // isStatusOfWork returns whether a request writes the status of a work on the hub.
 func isStatusOfWork(request *http.Request) bool {
-	return request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/manifestworks/") && strings.HasSuffix(request.URL.Path, "/status")
+	return request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/manifestworks/") &&
+		strings.HasSuffix(request.URL.Path, "/status")
 }
 
 // TestVector24AStatusThatTheHubRefuses lets the hub refuse every status. The record is complete all the same, and a manifest that is

@@ -74,10 +74,14 @@ func TestVector23AnUnknownKindBesideARemovedManifest(t *testing.T) {
 	w := f.newWork("w", configA, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":"b"}}`)
 	f.deliver(w)
 	f.change(w, func(w *workv1.ManifestWork) {
-		w.Spec.Workload.Manifests = []workv1.Manifest{f.manifest(configA), f.manifest(`{"apiVersion":"nowhere.example.com/v1","kind":"Unknown","metadata":{"namespace":"NS","name":"u"}}`)}
+		w.Spec.Workload.Manifests = []workv1.Manifest{
+			f.manifest(configA),
+			f.manifest(`{"apiVersion":"nowhere.example.com/v1","kind":"Unknown","metadata":{"namespace":"NS","name":"u"}}`),
+		}
 	})
 	applied := f.awaitCondition(w, workv1.WorkApplied, metav1.ConditionFalse)
-	if !strings.Contains(applied.Message, "1 of 2 failed: Unknown "+f.cluster+"/u: "+workv1.PermanentFailurePrefix+"the member does not know the kind Unknown") {
+	if !strings.Contains(applied.Message, "1 of 2 failed: Unknown "+f.cluster+"/u: "+workv1.PermanentFailurePrefix+
+		"the member does not know the kind Unknown") {
 		t.Errorf("the message is %q", applied.Message)
 	}
 	f.on.AwaitGone(f.configMap("b"))
@@ -147,7 +151,8 @@ func TestVector27ReplicasThatTheWorkDoesNotNameStay(t *testing.T) {
 	f := newFixture(t)
 	w := f.newWork("w", deployment)
 	f.deliver(w)
-	if progress := f.awaitCondition(w, workv1.WorkProgressing, metav1.ConditionTrue); !strings.Contains(progress.Message, "Deployment "+f.cluster+"/web: ") {
+	if progress := f.awaitCondition(w, workv1.WorkProgressing, metav1.ConditionTrue); !strings.Contains(progress.Message,
+		"Deployment "+f.cluster+"/web: ") {
 		t.Errorf("the progress is %q", progress.Message) // the member has no nodes
 	}
 	found := f.deployment()
@@ -172,7 +177,8 @@ func TestVector28TwoWorksWithOneObject(t *testing.T) {
 	other := strings.Replace(configA, `"1"`, `"2"`, 1)
 	third := f.newWork("third", other)
 	f.create(f.hub, third)
-	if applied := f.awaitCondition(third, workv1.WorkApplied, metav1.ConditionFalse); !strings.Contains(applied.Message, `owned by work "first"`) {
+	if applied := f.awaitCondition(third, workv1.WorkApplied, metav1.ConditionFalse); !strings.Contains(applied.Message,
+		`owned by work "first"`) {
 		t.Errorf("the message is %q", applied.Message)
 	}
 	f.remove(first)
@@ -230,9 +236,10 @@ func (f *fixture) onRecord(t *testing.T, work string, objects ...client.Object) 
 	t.Helper()
 	record, _ := f.record(t.Context(), work)
 	for _, object := range objects {
-		if f.gone(t.Context(), f.on, object) != nil && !slices.ContainsFunc(record.Status.AppliedResources, func(each workv1.AppliedManifestResourceMeta) bool {
-			return each.Name == object.GetName() && (each.Resource == "secrets") == (fmt.Sprintf("%T", object) == "*v1.Secret")
-		}) {
+		if f.gone(t.Context(), f.on, object) != nil && !slices.ContainsFunc(record.Status.AppliedResources,
+			func(each workv1.AppliedManifestResourceMeta) bool {
+				return each.Name == object.GetName() && (each.Resource == "secrets") == (fmt.Sprintf("%T", object) == "*v1.Secret")
+			}) {
 			t.Errorf("%T %s is on no record: %+v", object, object.GetName(), record.Status)
 		}
 	}
@@ -305,7 +312,10 @@ func TestVector33RulesThatCannotBeStored(t *testing.T) {
 	path := workv1.JSONPath{Name: "k", Path: ".metadata.name"}
 	w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
 		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: f.cluster, Name: "*"},
-		FeedbackRules:      []workv1.FeedbackRule{{Type: "JSONPaths", JSONPaths: []workv1.JSONPath{path}}, {Type: "JSONPaths", JSONPaths: []workv1.JSONPath{path}}},
+		FeedbackRules: []workv1.FeedbackRule{
+			{Type: "JSONPaths", JSONPaths: []workv1.JSONPath{path}},
+			{Type: "JSONPaths", JSONPaths: []workv1.JSONPath{path}},
+		},
 		ConditionRules: []workv1.ConditionRule{
 			{Condition: "my cond", Type: "CEL", CelExpressions: []string{"true"}},
 			{Condition: "Good", Type: "CEL", CelExpressions: []string{"object.metadata.name == 'a'"}},
@@ -319,7 +329,8 @@ func TestVector33RulesThatCannotBeStored(t *testing.T) {
 	if values := manifest.StatusFeedbacks.Values; len(values) != 1 || *values[0].Value.String != "a" {
 		t.Errorf("the feedback is %+v", values)
 	}
-	if synced := meta.FindStatusCondition(manifest.Conditions, workv1.ManifestStatusFeedbackSynced); synced == nil || !strings.Contains(synced.Message, "k: an earlier rule has the same name") {
+	if synced := meta.FindStatusCondition(manifest.Conditions, workv1.ManifestStatusFeedbackSynced); synced == nil ||
+		!strings.Contains(synced.Message, "k: an earlier rule has the same name") {
 		t.Errorf("the condition is %+v", synced)
 	}
 }

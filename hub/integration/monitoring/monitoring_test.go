@@ -55,7 +55,8 @@ func TestDashboardAndAlerts(t *testing.T) {
 func deadSource(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "scores.yaml")
-	text := fmt.Sprintf("sources: [{name: dead, url: %q}]\nscores: [{name: free, query: free, min: 0, max: 1, interval: 5s}]\n", "http://"+hubtest.FreeAddress(t))
+	text := fmt.Sprintf("sources: [{name: dead, url: %q}]\nscores: [{name: free, query: free, min: 0, max: 1, interval: 5s}]\n",
+		"http://"+hubtest.FreeAddress(t))
 	kit.NoError(t, os.WriteFile(out, []byte(text), 0o600))
 	return out
 }

@@ -57,10 +57,12 @@ func newCluster(t *testing.T) *cluster {
 	c.buildImages()
 	c.connect()
 	config := c.kubeconfig()
-	c.start("controllers", kubenode, "kube-controller-manager", "--kubeconfig="+config, "--leader-elect=false", "--secure-port=0", "--controllers="+strings.Join([]string{
-		"deployment-controller", "replicaset-controller", "daemonset-controller", "job-controller", "endpointslice-controller", "disruption-controller",
-		"pod-garbage-collector-controller", "node-lifecycle-controller", "taint-eviction-controller",
-	}, ","))
+	c.start("controllers", kubenode, "kube-controller-manager", "--kubeconfig="+config, "--leader-elect=false", "--secure-port=0",
+		"--controllers="+strings.Join([]string{
+			"deployment-controller", "replicaset-controller", "daemonset-controller", "job-controller", "endpointslice-controller",
+			"disruption-controller",
+			"pod-garbage-collector-controller", "node-lifecycle-controller", "taint-eviction-controller",
+		}, ","))
 	c.start("scheduler", kubenode, "kube-scheduler", "--kubeconfig="+config, "--leader-elect=false", "--secure-port=0")
 	c.start("kubelet", kubenode, "kubelet", "--kubeconfig="+config, "--config="+c.path("kubelet.yaml"), "--root-dir="+c.path("kubelet"),
 		"--cert-dir="+c.path("pki"), "--node-ip="+address, "--hostname-override="+nodeName)
@@ -100,7 +102,10 @@ func (c *cluster) connect() {
 	config.QPS = -1 // the API server limits the load
 	c.Client = kit.For(c.t, config)
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "kubernetes",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(6443)), Protocol: new(corev1.ProtocolTCP)}},
@@ -177,7 +182,10 @@ func (c *cluster) helm(args ...string) string {
 	c.t.Helper()
 	binary := kit.Must(hubtest.HelmBinary()).In(c.t)
 	home := c.path("helm")
-	env := []string{"env", "HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home, binary, "--kubeconfig", c.kubeconfig()}
+	env := []string{
+		"env", "HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home, binary,
+		"--kubeconfig", c.kubeconfig(),
+	}
 	printed, err := c.run(append(env, args...)...)
 	if err != nil {
 		c.describe()
@@ -191,7 +199,9 @@ func (c *cluster) describe() {
 	c.t.Helper()
 	binary := kit.Must(hubtest.Binary()).In(c.t)
 	for _, args := range [][]string{
-		{"get", "pods,jobs", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}, {"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
+		{"get", "pods,jobs", "-A", "-o", "wide"},
+		{"get", "events", "-A", "--field-selector=type!=Normal"},
+		{"logs", "-n", managerNamespace, "--tail=20", "--prefix", "--selector=app.kubernetes.io/instance=berth"},
 	} {
 		printed, err := c.run(append([]string{binary, "kubectl", "--kubeconfig", c.kubeconfig()}, args...)...)
 		c.t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, printed)

@@ -66,7 +66,8 @@ func (c *cluster) workloadPods() map[types.UID]int32 {
 // upgradeChart upgrades the release to three managers, and rolls it back.
 func (c *cluster) upgradeChart() {
 	c.t.Helper()
-	c.helm("upgrade", "berth", c.root+"/charts/berth", "--namespace", managerNamespace, "--reuse-values", "--set", "replicas=3", "--wait", "--timeout=4m")
+	c.helm("upgrade", "berth", c.root+"/charts/berth", "--namespace", managerNamespace, "--reuse-values", "--set", "replicas=3", "--wait",
+		"--timeout=4m")
 	c.helm("rollback", "berth", "1", "--namespace", managerNamespace, "--wait", "--timeout=4m")
 	c.awaitManager()
 }

@@ -50,7 +50,10 @@ type load struct {
 // startLoad starts the load. It ends with stop, or with the test.
 func (c *cluster) startLoad() *load {
 	c.t.Helper()
-	out := &load{c: c, Load: hubtest.NewLoad(c.t, hubtest.LoadOptions{InFlight: senders, Timeout: requestTimeout, Repeats: repeats, Pause: repeatAfter})}
+	out := &load{c: c, Load: hubtest.NewLoad(c.t, hubtest.LoadOptions{
+		InFlight: senders, Timeout: requestTimeout, Repeats: repeats,
+		Pause: repeatAfter,
+	})}
 	c.createPlacement(steadyPlacement)
 	for i := range busyPlacements {
 		c.createPlacement(busyName(i))
@@ -173,7 +176,8 @@ func (l *load) end() {
 				}
 			}
 			if p.Spec.NumberOfClusters != nil && p.Status.NumberOfSelectedClusters != min(*p.Spec.NumberOfClusters, int32(len(l.steady))) {
-				return fmt.Errorf("%s has selected %d clusters, want %d: %w", p.Name, p.Status.NumberOfSelectedClusters, *p.Spec.NumberOfClusters, errNotYet)
+				return fmt.Errorf("%s has selected %d clusters, want %d: %w", p.Name, p.Status.NumberOfSelectedClusters, *p.Spec.NumberOfClusters,
+					errNotYet)
 			}
 		}
 		return nil

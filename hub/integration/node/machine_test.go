@@ -116,7 +116,10 @@ func hierarchies(t *testing.T) []string {
 		return []string{cgroups}
 	}
 	var out []string
-	for _, name := range []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "hugetlb", "systemd", "unified"} {
+	for _, name := range []string{
+		"cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "hugetlb", "systemd",
+		"unified",
+	} {
 		root := filepath.Join(cgroups, name)
 		if info, err := os.Stat(root); err == nil && info.IsDir() {
 			out = append(out, root)
@@ -266,10 +269,11 @@ func (m *machine) stopContainers() {
 func (m *machine) eventually(what string, step func() error) {
 	m.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(m.t.Context()), pollInterval, cleanupTimeout, true, func(context.Context) (bool, error) {
-		last = step()
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(m.t.Context()), pollInterval, cleanupTimeout, true,
+		func(context.Context) (bool, error) {
+			last = step()
+			return last == nil, nil
+		})
 	if err != nil {
 		m.t.Errorf("%s: %v: %v", what, err, last)
 	}

@@ -2,8 +2,8 @@
 
 // Package node tests Berth on a cluster whose containers really run: a kubelet, containerd and runc on this machine.
 //
-// It needs root and the packages that `make bin/node` unpacks, and is skipped where they are missing. Everything runs in a network namespace
-// and a folder of its own, and nothing is left behind.
+// It needs root and the packages that `make bin/node` unpacks, and is skipped where they are missing. Everything runs in a network
+// namespace and a folder of its own, and nothing is left behind.
 package node
 
 import (
@@ -39,7 +39,8 @@ const (
 )
 
 // TestFromTheChartToARunningContainer installs the manager by its chart, joins the cluster as a member of itself by the chart of the
-// agent, and delivers a Deployment whose containers answer. Then it delivers the next version, and takes everything away. The long variant disturbs it before.
+// agent, and delivers a Deployment whose containers answer. Then it delivers the next version, and takes everything away. The long variant
+// disturbs it before.
 func TestFromTheChartToARunningContainer(t *testing.T) {
 	c := newCluster(t)
 	c.installManager()
@@ -55,7 +56,10 @@ func TestFromTheChartToARunningContainer(t *testing.T) {
 // installManager installs the chart with its defaults, and waits as a user does. Then it runs the tests of the chart.
 func (c *cluster) installManager() {
 	c.t.Helper()
-	c.helm(append([]string{"install", "berth", c.root + "/charts/berth", "--namespace", managerNamespace, "--create-namespace", "--wait", "--timeout=4m", "--take-ownership"}, imageOf("berth")...)...)
+	c.helm(append([]string{
+		"install", "berth", c.root + "/charts/berth", "--namespace", managerNamespace, "--create-namespace", "--wait",
+		"--timeout=4m", "--take-ownership",
+	}, imageOf("berth")...)...)
 	c.helm("test", "berth", "--namespace", managerNamespace)
 	deployment := &appsv1.Deployment{}
 	c.MustGet(client.ObjectKey{Namespace: managerNamespace, Name: "berth"}, deployment)
@@ -151,7 +155,8 @@ func (c *cluster) requireVersion(version string) {
 	service := &corev1.Service{}
 	c.MustGet(client.ObjectKey{Namespace: workload, Name: workload}, service)
 	c.await("the containers of "+version, func(context.Context) error {
-		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"), "http://"+service.Spec.ClusterIP) //nolint:contextcheck // run has a timeout of its own
+		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"),
+			"http://"+service.Spec.ClusterIP) //nolint:contextcheck // run has a timeout of its own
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,10 @@ func (c client) request(t *testing.T, cluster string) (name string, key []byte) 
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    request,
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth,
+			},
 		},
 	}, metav1.CreateOptions{})).In(t)
 	encoded := kit.Must(x509.MarshalECPrivateKey(private)).In(t)
@@ -112,7 +115,10 @@ func (c client) awaitCertificate(t *testing.T, cluster, name string) []byte {
 			return list.Items[i].Status.Certificate
 		}
 	}
-	stream, err := requests.Watch(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + cluster, ResourceVersion: list.ResourceVersion})
+	stream, err := requests.Watch(ctx, metav1.ListOptions{
+		LabelSelector:   clusterNameLabel + "=" + cluster,
+		ResourceVersion: list.ResourceVersion,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

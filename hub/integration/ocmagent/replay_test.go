@@ -74,7 +74,8 @@ func TestAnAgentOfOCMPassesFromBootstrapToItsLease(t *testing.T) {
 func join(t *testing.T, joining client) {
 	t.Helper()
 	joining.expectAllowed(t, authorizationv1.ResourceAttributes{Group: clusters.Group, Resource: clusters.Resource}, "create", "get")
-	joining.expectAllowed(t, authorizationv1.ResourceAttributes{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}, "create", "get", "list", "watch")
+	joining.expectAllowed(t, authorizationv1.ResourceAttributes{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
+		"create", "get", "list", "watch")
 	if _, err := joining.dynamic.Resource(clusters).Get(t.Context(), cluster, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("reading a cluster that does not exist: %v", err)
 	}
@@ -129,8 +130,14 @@ func review(t *testing.T, agent client) {
 	}{
 		{"get,list,watch", authorizationv1.ResourceAttributes{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}},
 		{"get,list,update,watch", authorizationv1.ResourceAttributes{Group: clusters.Group, Resource: clusters.Resource, Name: cluster}},
-		{"patch,update", authorizationv1.ResourceAttributes{Group: clusters.Group, Resource: clusters.Resource, Subresource: "status", Name: cluster}},
-		{"renew", authorizationv1.ResourceAttributes{Group: "register.open-cluster-management.io", Resource: clusters.Resource, Subresource: "clientcertificates"}},
+		{"patch,update", authorizationv1.ResourceAttributes{
+			Group: clusters.Group, Resource: clusters.Resource, Subresource: "status",
+			Name: cluster,
+		}},
+		{"renew", authorizationv1.ResourceAttributes{
+			Group: "register.open-cluster-management.io", Resource: clusters.Resource,
+			Subresource: "clientcertificates",
+		}},
 		{"get,update", authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Namespace: cluster, Name: lease}},
 		{"create,patch,update", authorizationv1.ResourceAttributes{Resource: "events", Namespace: cluster}},
 		{"create,patch,update", authorizationv1.ResourceAttributes{Group: eventsv1.GroupName, Resource: "events", Namespace: cluster}},
@@ -159,7 +166,8 @@ func watchOwn(t *testing.T, agent client) {
 	if err != nil {
 		t.Fatalf("listing add-ons in v1beta1: %v", err)
 	}
-	stream, err = agent.dynamic.Resource(addOns).Namespace(cluster).Watch(t.Context(), metav1.ListOptions{ResourceVersion: found.GetResourceVersion()})
+	stream, err = agent.dynamic.Resource(addOns).Namespace(cluster).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: found.GetResourceVersion()})
 	if err != nil {
 		t.Fatalf("watching add-ons in v1beta1: %v", err)
 	}
@@ -192,7 +200,10 @@ func report(t *testing.T, agent client) {
 	now := metav1.Now().UTC().Format("2006-01-02T15:04:05Z")
 	conditions := []any{}
 	for _, condition := range []string{"ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
-		conditions = append(conditions, map[string]any{"type": condition, "status": "True", "reason": condition, "message": "", "lastTransitionTime": now})
+		conditions = append(conditions, map[string]any{
+			"type": condition, "status": "True", "reason": condition, "message": "",
+			"lastTransitionTime": now,
+		})
 		// The list is replaced as a whole, so the conditions of the hub are sent as they are stored.
 		stale = sendStatus(t, agent, func(stored map[string]any) map[string]any {
 			own, _, _ := unstructured.NestedSlice(stored, "status", "conditions")
@@ -201,13 +212,15 @@ func report(t *testing.T, agent client) {
 	}
 	sendStatus(t, agent, func(map[string]any) map[string]any {
 		return map[string]any{
-			"version": map[string]any{"kubernetes": "v1.36.0"}, "capacity": map[string]any{"cpu": "8"}, "allocatable": map[string]any{"cpu": "7500m"},
+			"version": map[string]any{"kubernetes": "v1.36.0"}, "capacity": map[string]any{"cpu": "8"},
+			"allocatable":   map[string]any{"cpu": "7500m"},
 			"clusterClaims": []any{map[string]any{"name": "platform.open-cluster-management.io", "value": "AWS"}},
 		}
 	})
 	stored := kit.Must(agent.dynamic.Resource(clusters).Get(t.Context(), cluster, metav1.GetOptions{})).In(t)
 	patch := patchStatus(string(stored.GetUID()), stale, map[string]any{"version": map[string]any{"kubernetes": "v1.0.0"}})
-	if _, err := agent.dynamic.Resource(clusters).Patch(t.Context(), cluster, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); !apierrors.IsConflict(err) {
+	if _, err := agent.dynamic.Resource(clusters).Patch(t.Context(), cluster, types.MergePatchType, patch, metav1.PatchOptions{},
+		"status"); !apierrors.IsConflict(err) {
 		t.Errorf("a patch of an old version: %v; want a conflict", err)
 	}
 }
@@ -234,7 +247,8 @@ func sendStatus(t *testing.T, agent client, status func(stored map[string]any) m
 		}
 		version = stored.GetResourceVersion()
 		patch := patchStatus(string(stored.GetUID()), version, status(stored.Object))
-		if _, err = agent.dynamic.Resource(clusters).Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil && !apierrors.IsConflict(err) {
+		if _, err = agent.dynamic.Resource(clusters).Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err !=
+			nil && !apierrors.IsConflict(err) {
 			t.Fatalf("patching the status: %v", err)
 		}
 		return err
@@ -276,7 +290,10 @@ func awaitUntainted(t *testing.T, agent client) {
 // recordEvents creates an event of each API about the own cluster.
 func recordEvents(t *testing.T, agent client) {
 	t.Helper()
-	about := corev1.ObjectReference{APIVersion: "cluster.open-cluster-management.io/v1", Kind: "ManagedCluster", Name: cluster, Namespace: cluster}
+	about := corev1.ObjectReference{
+		APIVersion: "cluster.open-cluster-management.io/v1", Kind: "ManagedCluster", Name: cluster,
+		Namespace: cluster,
+	}
 	if _, err := agent.EventsV1().Events(cluster).Create(t.Context(), &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-"}, EventTime: metav1.NowMicro(), ReportingController: "registration-agent",
 		ReportingInstance: "agent", Action: "Join", Reason: "Joined", Type: corev1.EventTypeNormal, Regarding: about,

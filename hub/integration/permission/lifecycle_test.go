@@ -83,7 +83,8 @@ func newLifecycle(t *testing.T, name string) *lifecycle {
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
 		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	}
-	out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: service}), client.FieldOwner("test"), client.ForceOwnership))
+	out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: service}),
+		client.FieldOwner("test"), client.ForceOwnership))
 	return out
 }
 
@@ -159,7 +160,8 @@ func (l *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
 // reportedUnknown returns whether a cluster is reported Unknown.
 func reportedUnknown(object client.Object) bool {
 	cluster, ok := object.(*clusterv1.ManagedCluster)
-	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable,
+		metav1.ConditionUnknown)
 }
 
 // storeReported stores a cluster with its status.
@@ -178,7 +180,10 @@ func (l *lifecycle) storeReported(cluster *clusterv1.ManagedCluster) func(contex
 }
 
 func (l *lifecycle) lease() *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.reportedCluster("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.reportedCluster("new").Name,
+		Name:      clusterv1.ManagedClusterLeaseName,
+	}}
 }
 
 // terminatingCluster is a cluster that is being deleted, without a namespace for a lease.
@@ -215,7 +220,10 @@ func (l *lifecycle) placement() *clusterv1beta1.Placement {
 }
 
 func (l *lifecycle) slice(number int) *clusterv1beta1.PlacementDecision {
-	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.namespace,
+		Name:      fmt.Sprintf("web-decision-%d", number),
+	}}
 }
 
 // steps are the changes of users, each followed by the expected result.
@@ -362,7 +370,8 @@ func (l *lifecycle) checkDirectView(ctx context.Context) error {
 	if err := l.SubResource("token").Create(ctx, l.account(), token); err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+l.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"https://"+l.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
 	if err != nil {
 		return err
 	}

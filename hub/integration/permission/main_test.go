@@ -25,7 +25,8 @@ func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 		Kubeconfig: via.Kubeconfig, Webhooks: true,
 		AllowErrors: true, // rules are missing
 		Args: []string{
-			"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=200ms", // a busy machine must not end it
+			// a busy machine must not end it
+			"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=200ms",
 			"--view-bind-address=" + views, "--view-service-port=" + port,
 		},
 	})

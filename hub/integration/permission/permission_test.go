@@ -90,8 +90,8 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	})
 }
 
-// checkAllNeeded returns an error with the first rule whose permissions in use are all in other rules too. A rule that names its objects covers
-// these only, so it makes no other rule superfluous.
+// checkAllNeeded returns an error with the first rule whose permissions in use are all in other rules too. A rule that names its objects
+// covers these only, so it makes no other rule superfluous.
 func checkAllNeeded(t *testing.T, used sets.Set[permission]) error {
 	t.Helper()
 	var all []rbacv1.PolicyRule

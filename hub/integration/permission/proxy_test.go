@@ -44,7 +44,10 @@ func (d *denial) lacks(cells []permission) bool {
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	p := &proxy{used: sets.New[permission](), infos: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+	p := &proxy{used: sets.New[permission](), infos: request.RequestInfoFactory{
+		APIPrefixes:          sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api"),
+	}}
 	p.Proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{OnResponse: p.record})
 	return p
 }

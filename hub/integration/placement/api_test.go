@@ -106,7 +106,10 @@ func TestPrinterColumns(t *testing.T) {
 func TestEveryFieldIsExplained(t *testing.T) {
 	reader := kit.New(t, shared)
 	var definitions unstructured.UnstructuredList
-	definitions.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	definitions.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinitionList",
+	})
 	reader.MustList(&definitions)
 	checked := 0
 	for _, definition := range definitions.Items {
@@ -123,7 +126,10 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		t.Errorf("%d fields were checked, want all of six kinds", checked)
 	}
 	printed := kubectl(t, "explain", "placement.spec", "--recursive=false")
-	for _, field := range []string{"clusterSets", "numberOfClusters", "predicates", "prioritizerPolicy", "spreadPolicy", "tolerations", "decisionStrategy"} {
+	for _, field := range []string{
+		"clusterSets", "numberOfClusters", "predicates", "prioritizerPolicy", "spreadPolicy", "tolerations",
+		"decisionStrategy",
+	} {
 		_, after, found := strings.Cut(printed, "  "+field+"\t")
 		if !found {
 			t.Errorf("kubectl explain placement.spec does not name %s", field)

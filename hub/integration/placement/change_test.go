@@ -245,7 +245,10 @@ func tolerationExpiry(f *fleet) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 	})
 	seconds := int64(5)
-	f.placement("p", tolerating(clusterv1beta1.Toleration{Key: "slow", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}))
+	f.placement("p", tolerating(clusterv1beta1.Toleration{
+		Key: "slow", Operator: clusterv1beta1.TolerationOpExists,
+		TolerationSeconds: &seconds,
+	}))
 	f.awaitSelected("p", f.names(0, 2)...) // a slow machine may never have selected the cluster
 	taint := change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}

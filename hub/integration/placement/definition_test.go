@@ -31,7 +31,9 @@ func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 }
 
 // replace replaces the schema of every version of a definition, and returns the earlier schemas.
-func (c *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
+func (c *crdEditor) replace(resource string, edit func(version int,
+	schema *apiextensionsv1.JSONSchemaProps),
+) (before []apiextensionsv1.JSONSchemaProps) {
 	c.t.Helper()
 	kit.NoError(c.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}

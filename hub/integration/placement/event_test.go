@@ -54,11 +54,16 @@ func TestOneEventPerChange(t *testing.T) {
 	decisions := "Decisions of placement %s in namespace " + f.namespace + " are %s"
 	want := []string{
 		"p Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "p", "created: 2 selected, added 2 ("+f.name(0)+", "+f.name(1)+")"),
-		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(2)+"), removed 1 ("+f.name(0)+": taint drain:NoSelect 1)"),
-		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(3)+"), removed 1 ("+f.name(1)+": taint drain:NoSelect 1)"),
-		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, restored 2 ("+f.name(2)+", "+f.name(3)+": another client removed them)"),
-		"wide Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "wide", "created: 3 selected, added 3 ("+f.name(2)+", "+f.name(3)+", "+f.name(4)+")"),
-		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 3 selected, regrouped 2 ("+f.name(3)+", "+f.name(4)+": spec.decisionStrategy changed)"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p",
+			"updated: 2 selected, added 1 ("+f.name(2)+"), removed 1 ("+f.name(0)+": taint drain:NoSelect 1)"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p",
+			"updated: 2 selected, added 1 ("+f.name(3)+"), removed 1 ("+f.name(1)+": taint drain:NoSelect 1)"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p",
+			"updated: 2 selected, restored 2 ("+f.name(2)+", "+f.name(3)+": another client removed them)"),
+		"wide Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "wide",
+			"created: 3 selected, added 3 ("+f.name(2)+", "+f.name(3)+", "+f.name(4)+")"),
+		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide",
+			"updated: 3 selected, regrouped 2 ("+f.name(3)+", "+f.name(4)+": spec.decisionStrategy changed)"),
 		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 4 selected, added 1 ("+f.name(5)+")"),
 		"wide Warning PlacementMisconfigured DecisionKept: The last decisions are kept: " + mistake,
 	}

@@ -43,7 +43,10 @@ func (f *fleet) decided() {
 	f.t.Helper()
 	marker := kit.Placement(f.namespace, "marker")
 	change(f, marker, func(p *clusterv1beta1.Placement) {
-		p.Spec.Tolerations = append(p.Spec.Tolerations, clusterv1beta1.Toleration{Key: fmt.Sprint("t", len(p.Spec.Tolerations)), Operator: "Exists"})
+		p.Spec.Tolerations = append(p.Spec.Tolerations, clusterv1beta1.Toleration{
+			Key:      fmt.Sprint("t", len(p.Spec.Tolerations)),
+			Operator: "Exists",
+		})
 	})
 	f.Await("the placement marker is decided", func(ctx context.Context) error {
 		if err := f.Get(ctx, client.ObjectKeyFromObject(marker), marker); err != nil {

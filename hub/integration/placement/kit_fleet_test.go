@@ -183,7 +183,8 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 			return fmt.Errorf("placement %s counts %d clusters, want %d", placement, object.Status.NumberOfSelectedClusters, len(want))
 		}
 		if len(stored) == 0 || len(object.Status.Conditions) == 0 || object.Status.Conditions[0].ObservedGeneration != object.Generation {
-			return fmt.Errorf("placement %s has %d slices, the conditions %+v and generation %d", placement, len(stored), object.Status.Conditions, object.Generation)
+			return fmt.Errorf("placement %s has %d slices, the conditions %+v and generation %d", placement, len(stored), object.Status.Conditions,
+				object.Generation)
 		}
 		return nil
 	})

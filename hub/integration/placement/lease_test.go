@@ -36,7 +36,8 @@ func TestKilledHubKeepsItsLease(t *testing.T) {
 	first.Kill()
 
 	again := awaitLease(t, newHubWithManager(t, data), held.Spec.RenewTime)
-	if *again.Spec.HolderIdentity != "berth-hub" || *again.Spec.LeaseTransitions != *held.Spec.LeaseTransitions || !again.Spec.AcquireTime.Equal(held.Spec.AcquireTime) {
+	if *again.Spec.HolderIdentity != "berth-hub" || *again.Spec.LeaseTransitions != *held.Spec.LeaseTransitions ||
+		!again.Spec.AcquireTime.Equal(held.Spec.AcquireTime) {
 		t.Errorf("the lease changed hands: it was %+v and is %+v", held.Spec, again.Spec)
 	}
 }
@@ -78,7 +79,8 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 			return err
 		})
 		var slices clusterv1beta1.PlacementDecisionList
-		if err := f.List(t.Context(), &slices, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil || len(slices.Items) > 0 {
+		if err := f.List(t.Context(), &slices, client.InNamespace(f.namespace),
+			client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil || len(slices.Items) > 0 {
 			t.Errorf("%d slices, %v: decided without the lease", len(slices.Items), err)
 		}
 		holdLease(t, hub, "")

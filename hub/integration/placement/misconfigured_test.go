@@ -39,8 +39,11 @@ var misconfigurations = map[string]struct {
 	"an expression that does not compile": {expression(`managedCluster.metadata.name ==`), "compilation failed"},
 	"an expression that returns no bool":  {expression(`managedCluster.metadata.name`), "bool"},
 	"an unknown prioritizer":              {builtIn("Sparkle"), "Sparkle"},
-	"a toleration without a key":          {tolerating(clusterv1beta1.Toleration{Value: "gpu"}), "If the key is empty, operator must be Exists."},
-	"an invalid selector":                 {kit.Labelled("not a key", "x"), "not a key"},
+	"a toleration without a key": {
+		tolerating(clusterv1beta1.Toleration{Value: "gpu"}),
+		"If the key is empty, operator must be Exists.",
+	},
+	"an invalid selector": {kit.Labelled("not a key", "x"), "not a key"},
 }
 
 // TestMisconfigurationKeepsTheDecisions makes each mistake in a placement with decisions, changes the fleet, and corrects the mistake.

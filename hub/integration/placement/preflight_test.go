@@ -41,7 +41,10 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	config := hub.WriteKubeconfig(t, hub.ManagerConfig(t))
 	client := kit.Must(dynamic.NewForConfig(hub.Config())).In(t)
-	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	})
 	// each changes the last version of a definition.
 	prune := func(resource string, apply func(version map[string]any)) {
 		t.Helper()
@@ -75,7 +78,8 @@ func TestManagerRefusesIncompleteHub(t *testing.T) {
 	manage := func() *manager { return launch(t, options{Kubeconfig: config}) }
 
 	drop("managedclusters", "status", "allocatable")
-	awaitFailure(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io", "apply the definitions in config/crd")
+	awaitFailure(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io",
+		"apply the definitions in config/crd")
 
 	prune("managedclustersets", func(version map[string]any) { version["served"] = false })
 	awaitFailure(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")

@@ -142,7 +142,10 @@ func groupStrategies() []clusterv1beta1.GroupStrategy {
 	return []clusterv1beta1.GroupStrategy{
 		{ClustersPerDecisionGroup: intstr.FromInt32(40)},
 		{DecisionGroups: []clusterv1beta1.DecisionGroup{ring("first", "0"), ring("second", "1")}},
-		{DecisionGroups: []clusterv1beta1.DecisionGroup{ring("second", "1"), ring("first", "3")}, ClustersPerDecisionGroup: intstr.FromString("15%")},
+		{
+			DecisionGroups:           []clusterv1beta1.DecisionGroup{ring("second", "1"), ring("first", "3")},
+			ClustersPerDecisionGroup: intstr.FromString("15%"),
+		},
 		{},
 		{DecisionGroups: []clusterv1beta1.DecisionGroup{{GroupName: "all"}}, ClustersPerDecisionGroup: intstr.FromInt32(7)},
 		{ClustersPerDecisionGroup: intstr.FromString("50%")},

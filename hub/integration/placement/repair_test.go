@@ -100,8 +100,10 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 		"the group labels are edited": editOf(func(d *clusterv1beta1.PlacementDecision) {
 			d.Labels[clusterv1beta1.DecisionGroupIndexLabel], d.Labels[clusterv1beta1.DecisionGroupNameLabel] = "0", "smuggled"
 		}),
-		"the group index is unreadable": editOf(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.DecisionGroupIndexLabel] = "x" }),
-		"the annotations are removed":   editOf(func(d *clusterv1beta1.PlacementDecision) { d.Annotations = nil }),
+		"the group index is unreadable": editOf(func(d *clusterv1beta1.PlacementDecision) {
+			d.Labels[clusterv1beta1.DecisionGroupIndexLabel] = "x"
+		}),
+		"the annotations are removed": editOf(func(d *clusterv1beta1.PlacementDecision) { d.Annotations = nil }),
 		"the annotation is edited": editOf(func(d *clusterv1beta1.PlacementDecision) {
 			for key := range d.Annotations {
 				d.Annotations[key] = "smuggled"
@@ -144,8 +146,10 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 		}
 		f.placement("p", func(spec *clusterv1beta1.PlacementSpec) {
 			spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{
-				GroupName:       "canary",
-				ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"stage": "canary"}}},
+				GroupName: "canary",
+				ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: metav1.LabelSelector{
+					MatchLabels: map[string]string{"stage": "canary"},
+				}},
 			}}
 		})
 		f.awaitSelected("p", f.upTo(6)...)

@@ -51,7 +51,8 @@ func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
 	if !strings.Contains(message, "lacks status.disruption") {
 		t.Errorf("the message of a placement without status.disruption is %q", message)
 	}
-	awaitWarnings(t, probes, "field spec.tiers in v1beta1 of placements", "field spec.failbackPolicy in", "field status.disruption in", "field status.failback in",
+	awaitWarnings(t, probes, "field spec.tiers in v1beta1 of placements", "field spec.failbackPolicy in", "field status.disruption in",
+		"field status.failback in",
 		"field status.numberOfReluctantClusters in", "field status.decisions.score in v1beta1 of placementdecisions")
 
 	evaluations := m.idle(t, 2).Sum("berth_placement_evaluations_total")
@@ -90,7 +91,8 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	}
 	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[1] })
 	for i := range 6 {
-		f.placement(fmt.Sprintf("moving-%d", i), kit.Number(int32(5*i)), kit.Labelled("mood", fmt.Sprint(i%3)), kit.Labelled("ring", fmt.Sprint(i%4)))
+		f.placement(fmt.Sprintf("moving-%d", i), kit.Number(int32(5*i)), kit.Labelled("mood", fmt.Sprint(i%3)),
+			kit.Labelled("ring", fmt.Sprint(i%4)))
 	}
 	p, kubeconfig := newProxy(t)
 	start(t, options{Kubeconfig: kubeconfig})

@@ -48,7 +48,8 @@ func newCluster(t *testing.T, name string) *cluster {
 		ctx := context.WithoutCancel(t.Context())
 		_ = c.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 		_ = c.Delete(ctx, stored)
-		_ = c.Patch(ctx, stored, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))) // the manager may be gone
+		// the manager may be gone
+		_ = c.Patch(ctx, stored, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 	return c
 }
@@ -193,7 +194,8 @@ func (c *cluster) recordAvailable() (statuses func() []metav1.ConditionStatus) {
 // memberToken returns a token of the account of config/probe/member.
 func memberToken(t *testing.T) string {
 	t.Helper()
-	found, err := member.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "berth-probe", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	found, err := member.Client(t).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "berth-probe",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

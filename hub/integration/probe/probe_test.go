@@ -86,7 +86,8 @@ func (c *cluster) checkFacts(ctx context.Context) error {
 		return err
 	}
 	got := map[string]string{
-		"uid": stored.Annotations[clusterv1.ClusterUIDAnnotationKey], "capacity": cpu(stored.Status.Capacity), "allocatable": cpu(stored.Status.Allocatable),
+		"uid": stored.Annotations[clusterv1.ClusterUIDAnnotationKey], "capacity": cpu(stored.Status.Capacity),
+		"allocatable": cpu(stored.Status.Allocatable),
 	}
 	for _, claim := range stored.Status.ClusterClaims {
 		got[claim.Name] = claim.Value
@@ -141,9 +142,15 @@ func TestSecretsThatAreRefused(t *testing.T) {
 		{kubeconfig(t, "https://169.254.169.254", token), "never allowed"},
 		{kubeconfig(t, "http://127.0.0.1:1", token), "must be an https URL"},
 		{kubeconfig(t, member.Config().Host, token, func(c *api.Config) {
-			c.AuthInfos["berth-probe"].Exec = &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "touch", InteractiveMode: api.NeverExecInteractiveMode}
+			c.AuthInfos["berth-probe"].Exec = &api.ExecConfig{
+				APIVersion: "client.authentication.k8s.io/v1", Command: "touch",
+				InteractiveMode: api.NeverExecInteractiveMode,
+			}
 		}), "exec would run a program"},
-		{kubeconfig(t, member.Config().Host, token, func(c *api.Config) { c.AuthInfos["berth-probe"].TokenFile = "/etc/passwd" }), "tokenFile names a file"},
+		{
+			kubeconfig(t, member.Config().Host, token, func(c *api.Config) { c.AuthInfos["berth-probe"].TokenFile = "/etc/passwd" }),
+			"tokenFile names a file",
+		},
 	} {
 		c.setSecret(test.kubeconfig)
 		c.awaitProbed(metav1.ConditionFalse, test.want)
@@ -155,7 +162,8 @@ func TestSecretsThatAreRefused(t *testing.T) {
 	c.setSecret(kubeconfig(t, member.Config().Host, token))
 	c.awaitProbed(metav1.ConditionTrue, "Probing")
 	c.awaitAvailable(metav1.ConditionTrue)
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+clusterv1.ClusterUIDAnnotationKey+`":"another"}}}`))
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+clusterv1.ClusterUIDAnnotationKey+
+		`":"another"}}}`))
 	c.MustPatch(kit.Cluster(c.name), patch)
 	c.awaitProbed(metav1.ConditionFalse, "IdentityConflict")
 	c.awaitAvailable(metav1.ConditionUnknown)

@@ -38,7 +38,8 @@ type reading struct {
 
 func (c consumer) read(ctx context.Context) (reading, error) {
 	slicesOfKey := &multiclusterv1alpha1.PlacementDecisionList{}
-	if err := c.w.List(ctx, slicesOfKey, client.InNamespace(c.w.namespace), client.MatchingLabels{"multicluster.x-k8s.io/decision-key": c.key}); err != nil {
+	if err := c.w.List(ctx, slicesOfKey, client.InNamespace(c.w.namespace),
+		client.MatchingLabels{"multicluster.x-k8s.io/decision-key": c.key}); err != nil {
 		return reading{}, err
 	}
 	profiles := &multiclusterv1alpha1.ClusterProfileList{}
@@ -106,7 +107,8 @@ func (c consumer) awaitDecided() []string {
 		}
 		got, err := c.read(ctx)
 		if err != nil || got.torn != "" || len(got.unresolved) > 0 || !slices.Equal(got.clusters, want) || len(want) == 0 {
-			return fmt.Errorf("a reading of %d clusters (torn: %q, %d without a profile), want %d: %w", len(got.clusters), got.torn, len(got.unresolved), len(want), errors.Join(err, errNotYet))
+			return fmt.Errorf("a reading of %d clusters (torn: %q, %d without a profile), want %d: %w", len(got.clusters), got.torn,
+				len(got.unresolved), len(want), errors.Join(err, errNotYet))
 		}
 		out = got.clusters
 		return nil
@@ -193,7 +195,9 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { o.run(ctx) })
 	selector := func(expressions ...metav1.LabelSelectorRequirement) []clusterv1beta1.ClusterPredicate {
-		return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: expressions}}}}
+		return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			LabelSelector: metav1.LabelSelector{MatchExpressions: expressions},
+		}}}
 	}
 	coreFirst := []clusterv1beta1.DecisionGroup{{GroupName: "core", ClusterSelector: clusterv1beta1.GroupClusterSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"example.com/part": "core"}},
@@ -224,7 +228,8 @@ func TestAConsumerFollowsAPlacement(t *testing.T) {
 		change(w, placement, func(p *clusterv1beta1.Placement) { step.change(&p.Spec) })
 		stored := kit.Placement(placement.GetNamespace(), placement.GetName())
 		w.AwaitObject(stored, "the placement is decided for its new number", func() error {
-			if observed := stored.Status.Conditions; len(observed) == 0 || observed[0].ObservedGeneration != placement.Generation || int(stored.Status.NumberOfSelectedClusters) != step.want {
+			if observed := stored.Status.Conditions; len(observed) == 0 || observed[0].ObservedGeneration != placement.Generation ||
+				int(stored.Status.NumberOfSelectedClusters) != step.want {
 				return fmt.Errorf("the placement has %d clusters: %w", stored.Status.NumberOfSelectedClusters, errNotYet)
 			}
 			return nil

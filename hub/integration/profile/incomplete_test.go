@@ -35,18 +35,18 @@ type sliceWatch struct {
 }
 
 // watchSlices starts to follow the decisions of a key that has all of the clusters which stay.
-func (w *state) watchSlices(key string, stay []string) *sliceWatch {
-	w.t.Helper()
-	matching := []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{multiclusterv1alpha1.DecisionKeyLabel: key}}
+func (s *state) watchSlices(key string, stay []string) *sliceWatch {
+	s.t.Helper()
+	matching := []client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{multiclusterv1alpha1.DecisionKeyLabel: key}}
 	list := &multiclusterv1alpha1.PlacementDecisionList{}
-	w.MustList(list, matching...)
+	s.MustList(list, matching...)
 	out := &sliceWatch{clusters: map[string][]string{}}
 	for i := range list.Items {
 		out.see(watch.Added, &list.Items[i], nil)
 	}
 	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	stream := kit.Must(w.Watch(w.t.Context(), &multiclusterv1alpha1.PlacementDecisionList{}, append(matching, from)...)).In(w.t)
-	w.t.Cleanup(stream.Stop)
+	stream := kit.Must(s.Watch(s.t.Context(), &multiclusterv1alpha1.PlacementDecisionList{}, append(matching, from)...)).In(s.t)
+	s.t.Cleanup(stream.Stop)
 	go func() {
 		for event := range stream.ResultChan() {
 			if slice, ok := event.Object.(*multiclusterv1alpha1.PlacementDecision); ok {
@@ -83,29 +83,30 @@ func (s *sliceWatch) see(kind watch.EventType, slice *multiclusterv1alpha1.Place
 }
 
 // sources returns the slices of a placement that another client may delete, by name.
-func (w *state) sources(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
+func (s *state) sources(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
 	list := &clusterv1beta1.PlacementDecisionList{}
-	err := w.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
+	err := s.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	slices.SortFunc(list.Items, func(a, b clusterv1beta1.PlacementDecision) int { return strings.Compare(a.Name, b.Name) })
 	return list.Items, err
 }
 
 // awaitRestored waits until a placement has a complete decision without the slices that were deleted.
-func (w *state) awaitRestored(placement *clusterv1beta1.Placement, deleted map[types.UID]bool, want int) {
-	w.t.Helper()
-	w.Await("a placement has a complete decision without the slices that were deleted", func(ctx context.Context) error {
+func (s *state) awaitRestored(placement *clusterv1beta1.Placement, deleted map[types.UID]bool, want int) {
+	s.t.Helper()
+	s.Await("a placement has a complete decision without the slices that were deleted", func(ctx context.Context) error {
 		stored := &clusterv1beta1.Placement{}
-		if err := w.Get(ctx, client.ObjectKeyFromObject(placement), stored); err != nil {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(placement), stored); err != nil {
 			return err
 		}
-		found, err := w.sources(ctx, placement.Name)
+		found, err := s.sources(ctx, placement.Name)
 		if err != nil {
 			return err
 		}
 		list := &clusterv1beta1.PlacementDecisionList{Items: found}
 		decided := decision.OfList(list)
 		obstacles := decided.Obstacles(stored)
-		if slices.ContainsFunc(found, func(s clusterv1beta1.PlacementDecision) bool { return deleted[s.UID] }) || len(obstacles) > 0 || decided.Len() != want {
+		if slices.ContainsFunc(found, func(s clusterv1beta1.PlacementDecision) bool { return deleted[s.UID] }) || len(obstacles) > 0 ||
+			decided.Len() != want {
 			return fmt.Errorf("%d clusters, %v: %w", decided.Len(), obstacles, errNotYet)
 		}
 		return nil

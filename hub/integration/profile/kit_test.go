@@ -50,60 +50,68 @@ func newStateOn(t *testing.T, hub *hubtest.Hub, args ...string) *state {
 }
 
 // start starts a manager.
-func (w *state) start(args ...string) {
-	w.t.Helper()
-	w.manager = hubtest.StartManager(w.t, w.hub, hubtest.ManagerOptions{Args: append([]string{"--controllers=*,profile"}, args...)})
+func (s *state) start(args ...string) {
+	s.t.Helper()
+	s.manager = hubtest.StartManager(s.t, s.hub, hubtest.ManagerOptions{Args: append([]string{"--controllers=*,profile"}, args...)})
 }
 
 // create stores an object that the end of the test removes.
-func (w *state) create(object client.Object) {
-	w.t.Helper()
-	w.MustCreate(object)
+func (s *state) create(object client.Object) {
+	s.t.Helper()
+	s.MustCreate(object)
 	if object.GetNamespace() == "" {
-		w.t.Cleanup(func() { w.delete(object) })
+		s.t.Cleanup(func() { s.delete(object) })
 	}
 }
 
-func (w *state) delete(object client.Object) {
-	w.t.Helper()
-	if err := client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.t.Context()), object)); err != nil {
-		w.t.Error(err)
+func (s *state) delete(object client.Object) {
+	s.t.Helper()
+	if err := client.IgnoreNotFound(s.Delete(context.WithoutCancel(s.t.Context()), object)); err != nil {
+		s.t.Error(err)
 	}
 }
 
 // bind binds the set of the test in a namespace.
-func (w *state) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
-	w.t.Helper()
-	out := kit.Binding(namespace, w.namespace)
-	w.create(out)
+func (s *state) bind(namespace string) *clusterv1beta2.ManagedClusterSetBinding {
+	s.t.Helper()
+	out := kit.Binding(namespace, s.namespace)
+	s.create(out)
 	return out
 }
 
-func (w *state) name(cluster string) string { return w.namespace + "-" + cluster }
+func (s *state) name(cluster string) string { return s.namespace + "-" + cluster }
 
 // join stores a cluster of the set that is accepted and has reported.
-func (w *state) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
-	w.t.Helper()
-	out := kit.Cluster(w.name(short), clusterv1beta2.ClusterSetLabel, w.namespace)
+func (s *state) join(short string, labels map[string]string) *clusterv1.ManagedCluster {
+	s.t.Helper()
+	out := kit.Cluster(s.name(short), clusterv1beta2.ClusterSetLabel, s.namespace)
 	maps.Copy(out.Labels, labels)
 	out.Spec.HubAcceptsClient = true
-	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + short + ".example.com", CABundle: []byte("ca of " + short)}}
-	w.create(out)
-	w.report(out, func(status *clusterv1.ManagedClusterStatus) {
+	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{
+		{URL: "https://" + short + ".example.com", CABundle: []byte("ca of " + short)},
+	}
+	s.create(out)
+	s.report(out, func(status *clusterv1.ManagedClusterStatus) {
 		status.Version.Kubernetes = "v1.36.3"
 		status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: short}}
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable})
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined})
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type:   clusterv1.ManagedClusterConditionAvailable,
+			Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable,
+		})
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue,
+			Reason: clusterv1.ReasonManagedClusterJoined,
+		})
 	})
 	return out
 }
 
 // report changes the status of a cluster.
-func (w *state) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1.ManagedClusterStatus)) {
-	w.t.Helper()
+func (s *state) report(cluster *clusterv1.ManagedCluster, change func(*clusterv1.ManagedClusterStatus)) {
+	s.t.Helper()
 	before := cluster.DeepCopy()
 	change(&cluster.Status)
-	w.MustPatchStatus(cluster, client.MergeFrom(before))
+	s.MustPatchStatus(cluster, client.MergeFrom(before))
 }
 
 // change changes an object but its status.
@@ -115,17 +123,19 @@ func change[T client.Object](w *state, object T, change func(T)) {
 }
 
 // profile returns the profile of a cluster in a namespace.
-func (w *state) profile(ctx context.Context, namespace, cluster string) (*multiclusterv1alpha1.ClusterProfile, error) {
+func (s *state) profile(ctx context.Context, namespace, cluster string) (*multiclusterv1alpha1.ClusterProfile, error) {
 	out := &multiclusterv1alpha1.ClusterProfile{}
-	return out, w.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, out)
+	return out, s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, out)
 }
 
 // awaitProfile waits until the profile of a cluster satisfies a check.
-func (w *state) awaitProfile(namespace, cluster string, check func(*multiclusterv1alpha1.ClusterProfile) bool) *multiclusterv1alpha1.ClusterProfile {
-	w.t.Helper()
+func (s *state) awaitProfile(namespace, cluster string,
+	check func(*multiclusterv1alpha1.ClusterProfile) bool,
+) *multiclusterv1alpha1.ClusterProfile {
+	s.t.Helper()
 	var out *multiclusterv1alpha1.ClusterProfile
-	w.Await("the profile of a cluster satisfies a check", func(ctx context.Context) error {
-		found, err := w.profile(ctx, namespace, cluster)
+	s.Await("the profile of a cluster satisfies a check", func(ctx context.Context) error {
+		found, err := s.profile(ctx, namespace, cluster)
 		if err != nil {
 			return err
 		}
@@ -138,23 +148,23 @@ func (w *state) awaitProfile(namespace, cluster string, check func(*multicluster
 }
 
 // profiles returns the names of the profiles in a namespace, sorted.
-func (w *state) profiles(ctx context.Context, namespace string) (string, error) {
+func (s *state) profiles(ctx context.Context, namespace string) (string, error) {
 	list := &multiclusterv1alpha1.ClusterProfileList{}
-	if err := w.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
 	var out []string
 	for i := range list.Items {
-		out = append(out, strings.TrimPrefix(list.Items[i].Name, w.namespace+"-"))
+		out = append(out, strings.TrimPrefix(list.Items[i].Name, s.namespace+"-"))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " "), nil
 }
 
-func (w *state) awaitProfiles(namespace, want string) {
-	w.t.Helper()
-	w.Await("the namespace has exactly the wanted profiles", func(ctx context.Context) error {
-		if got, err := w.profiles(ctx, namespace); err != nil || got != want {
+func (s *state) awaitProfiles(namespace, want string) {
+	s.t.Helper()
+	s.Await("the namespace has exactly the wanted profiles", func(ctx context.Context) error {
+		if got, err := s.profiles(ctx, namespace); err != nil || got != want {
 			return fmt.Errorf("namespace %s has the profiles %q, want %q: %w", namespace, got, want, errors.Join(err, errNotYet))
 		}
 		return nil
@@ -162,10 +172,11 @@ func (w *state) awaitProfiles(namespace, want string) {
 }
 
 // writes returns how many writes of profiles and decisions the API server has completed.
-func (w *state) writes() float64 {
-	w.t.Helper()
+func (s *state) writes() float64 {
+	s.t.Helper()
 	total := 0.0
-	for _, count := range hubtest.Writes(w.hub.ReadMetrics(w.t), func(group, _ string) bool { return group == multiclusterv1alpha1.GroupName }) {
+	for _, count := range hubtest.Writes(s.hub.ReadMetrics(s.t),
+		func(group, _ string) bool { return group == multiclusterv1alpha1.GroupName }) {
 		total += count
 	}
 	return total

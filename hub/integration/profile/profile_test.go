@@ -28,7 +28,8 @@ func TestProfilesFollowTheFleet(t *testing.T) {
 	a := w.join("a", nil)
 	w.awaitProfiles(w.namespace, "a")
 	profile := w.awaitProfile(w.namespace, a.Name, func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.Properties) > 0 })
-	if profile.Labels["x-k8s.io/cluster-manager"] != "berth" || profile.Spec.ClusterManager.Name != "berth" || profile.Spec.DisplayName != a.Name {
+	if profile.Labels["x-k8s.io/cluster-manager"] != "berth" || profile.Spec.ClusterManager.Name != "berth" ||
+		profile.Spec.DisplayName != a.Name {
 		t.Errorf("the profile is %+v", profile)
 	}
 	profile.Status.Properties[0].LastObservedTime = metav1.Time{}
@@ -48,7 +49,10 @@ func TestProfilesFollowTheFleet(t *testing.T) {
 
 	t.Log("the cluster does not answer any more")
 	w.report(a, func(status *clusterv1.ManagedClusterStatus) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse, Reason: "Down"})
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type:   clusterv1.ManagedClusterConditionAvailable,
+			Status: metav1.ConditionFalse, Reason: "Down",
+		})
 	})
 	w.awaitProfile(w.namespace, a.Name, func(p *multiclusterv1alpha1.ClusterProfile) bool {
 		return status(p, "ControlPlaneHealthy") == metav1.ConditionFalse
@@ -127,17 +131,17 @@ func TestAnotherManagersProfileStays(t *testing.T) {
 }
 
 // awaitStay requires that a profile has not changed, after the manager has handled a later change.
-func (w *state) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
-	w.t.Helper()
-	w.join("later", nil)
-	w.awaitProfile(w.namespace, w.name("later"), func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.Conditions) > 0 })
-	stored, err := w.profile(w.t.Context(), profile.Namespace, profile.Name)
+func (s *state) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
+	s.t.Helper()
+	s.join("later", nil)
+	s.awaitProfile(s.namespace, s.name("later"), func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.Conditions) > 0 })
+	stored, err := s.profile(s.t.Context(), profile.Namespace, profile.Name)
 	if err != nil || stored.ResourceVersion != profile.ResourceVersion {
-		w.t.Errorf("the profile of another manager was written: %v", err)
+		s.t.Errorf("the profile of another manager was written: %v", err)
 	}
-	w.delete(kit.Cluster(w.name("later")))
-	w.Await("the later profile is gone", func(ctx context.Context) error {
-		if _, err := w.profile(ctx, w.namespace, w.name("later")); !apierrors.IsNotFound(err) {
+	s.delete(kit.Cluster(s.name("later")))
+	s.Await("the later profile is gone", func(ctx context.Context) error {
+		if _, err := s.profile(ctx, s.namespace, s.name("later")); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the profile is still there: %w", errNotYet)
 		}
 		return nil
@@ -145,10 +149,10 @@ func (w *state) awaitStay(profile *multiclusterv1alpha1.ClusterProfile) {
 }
 
 // heartbeats returns how many renewals of leases the API server has completed.
-func (w *state) heartbeats() float64 {
-	w.t.Helper()
+func (s *state) heartbeats() float64 {
+	s.t.Helper()
 	total := 0.0
-	for _, count := range hubtest.Writes(w.hub.ReadMetrics(w.t), func(_, resource string) bool { return resource == "leases" }) {
+	for _, count := range hubtest.Writes(s.hub.ReadMetrics(s.t), func(_, resource string) bool { return resource == "leases" }) {
 		total += count
 	}
 	return total
@@ -167,7 +171,8 @@ func TestTheShortNameIsOfThePlacementAPI(t *testing.T) {
 		"placementdecision":                        "placementdecision.cluster.open-cluster-management.io/web-decision-1",
 		"placementdecisions.multicluster.x-k8s.io": "placementdecision.multicluster.x-k8s.io/web-decision-1",
 	} {
-		output, err := exec.CommandContext(t.Context(), binary, "kubectl", "--kubeconfig="+shared.Kubeconfig(), "get", resource, "-n", w.namespace, "-o", "name").CombinedOutput()
+		output, err := exec.CommandContext(t.Context(), binary, "kubectl", "--kubeconfig="+shared.Kubeconfig(), "get", resource, "-n",
+			w.namespace, "-o", "name").CombinedOutput()
 		if got := strings.TrimSpace(string(output)); err != nil || got != want {
 			t.Errorf("kubectl get %s: %q, %v, want %q", resource, got, err, want)
 		}

@@ -194,7 +194,10 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 	s := newTestHub(t)
 	s.start("--unreachable-limit=100")
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
-	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: leaseSeconds, ClockSkew: -300 * leaseSeconds * time.Second})
+	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{
+		Clusters: 6, LeaseSeconds: leaseSeconds,
+		ClockSkew: -300 * leaseSeconds * time.Second,
+	})
 	s.Await("every lease is renewed", func(ctx context.Context) error { // every agent renews the lease that the hub has created
 		for number := range 6 {
 			if got := taints(s.stored(ctx, f.Name(number))); len(got) > 0 { // a new cluster is tainted until it has joined

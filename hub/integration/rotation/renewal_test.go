@@ -49,9 +49,9 @@ var (
 	errUnhealthy       = errors.New("the cluster is not healthy yet")
 )
 
-// TestARenewalLosesNoClient renews every certificate of a running hub, some of them with their CAs, while a member renews its lease, a client
-// writes, others watch, and another one connects anew for each request and reads the views. No watch ends, no cluster is unhealthy at any
-// time, no write is lost, and each failed request succeeds when it is retried.
+// TestARenewalLosesNoClient renews every certificate of a running hub, some of them with their CAs, while a member renews its lease, a
+// client writes, others watch, and another one connects anew for each request and reads the views. No watch ends, no cluster is unhealthy
+// at any time, no write is lost, and each failed request succeeds when it is retried.
 func TestARenewalLosesNoClient(t *testing.T) {
 	hub := &rotatingHub{t: t, options: hubtest.Options{DataDir: t.TempDir(), Manager: true, TaintUnjoined: true}}
 	hub.restart()
@@ -94,7 +94,8 @@ func TestARenewalLosesNoClient(t *testing.T) {
 		if err := reads(t, copied); err != nil {
 			t.Errorf("a copy of a kubeconfig of before: %v", err)
 		}
-		if printed, err := hub.command("kubectl", "--kubeconfig="+hub.Kubeconfig(), "get", "managedclusters"); err != nil || !strings.Contains(printed, "c1") {
+		if printed, err := hub.command("kubectl", "--kubeconfig="+hub.Kubeconfig(), "get", "managedclusters"); err != nil ||
+			!strings.Contains(printed, "c1") {
 			t.Errorf("kubectl with the renewed kubeconfig: %v: %s", err, printed)
 		}
 		if printed, err := hub.command("backup", filepath.Join(t.TempDir(), "backup"), "--data-dir="+hub.options.DataDir); err != nil {
@@ -221,7 +222,10 @@ func (h *rotatingHub) connect(kubeconfig string) *connected {
 	out := &connected{rotatingHub: h, stop: stop}
 	h.t.Cleanup(func() { stop(); out.living.Wait() })
 	watcher := kit.For(h.t, config)
-	counter := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "counter"}, Data: map[string]string{"n": "0"}}
+	counter := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "counter"},
+		Data:       map[string]string{"n": "0"},
+	}
 	kit.NoError(h.t, watcher.Create(ctx, counter))
 	out.watch(ctx, watcher, &corev1.ConfigMapList{}, metav1.NamespaceDefault, "counter", out.onCounter)
 	out.watch(ctx, watcher, &coordinationv1.LeaseList{}, "c1", clusterv1.ManagedClusterLeaseName, func(client.Object) { out.renewed++ })
@@ -232,7 +236,9 @@ func (h *rotatingHub) connect(kubeconfig string) *connected {
 }
 
 // watch watches one object until the end of the test. The end of the watch is a fault.
-func (c *connected) watch(ctx context.Context, with *kit.Client, list client.ObjectList, namespace, name string, receive func(client.Object)) {
+func (c *connected) watch(ctx context.Context, with *kit.Client, list client.ObjectList, namespace, name string,
+	receive func(client.Object),
+) {
 	c.t.Helper()
 	events := kit.Must(with.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})).In(c.t)
 	c.living.Go(func() {
@@ -273,7 +279,8 @@ func (c *connected) onCounter(object client.Object) {
 func (c *connected) onCluster(object client.Object) {
 	cluster, _ := object.(*clusterv1.ManagedCluster)
 	if !healthy(cluster) {
-		c.faults = append(c.faults, fmt.Errorf("cluster c1 has the taints %v and the conditions %v", cluster.Spec.Taints, cluster.Status.Conditions))
+		c.faults = append(c.faults, fmt.Errorf("cluster c1 has the taints %v and the conditions %v", cluster.Spec.Taints,
+			cluster.Status.Conditions))
 	}
 }
 

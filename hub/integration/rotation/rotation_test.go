@@ -93,16 +93,17 @@ func (h *rotatingHub) bundleHash(names ...string) string {
 // awaitFollowed waits until the agent of a cluster has reported a bundle, and has renewed its lease after that.
 func (h *rotatingHub) awaitFollowed(name, hash string) {
 	h.t.Helper()
-	kit.AwaitWithin(h.t, timeout, "the agent of a cluster has reported a bundle, and has renewed its lease after that", func(ctx context.Context) error {
-		cluster := &clusterv1.ManagedCluster{}
-		if err := h.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
-			return err
-		}
-		if got := cluster.Annotations[registration.CAHashAnnotationKey]; got != hash {
-			return fmt.Errorf("the agent of %s has the bundle %q, want %q: %v", name, got, hash, cluster.Status.Conditions)
-		}
-		return nil
-	})
+	kit.AwaitWithin(h.t, timeout, "the agent of a cluster has reported a bundle, and has renewed its lease after that",
+		func(ctx context.Context) error {
+			cluster := &clusterv1.ManagedCluster{}
+			if err := h.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+				return err
+			}
+			if got := cluster.Annotations[registration.CAHashAnnotationKey]; got != hash {
+				return fmt.Errorf("the agent of %s has the bundle %q, want %q: %v", name, got, hash, cluster.Status.Conditions)
+			}
+			return nil
+		})
 	h.awaitRenewal(name)
 }
 
@@ -178,7 +179,10 @@ func start(t *testing.T, program string, args ...string) (stop func()) {
 func join(t *testing.T, member *hubtest.Hub, dir string, flags []string) (stop func()) {
 	t.Helper()
 	program := kit.Must(hubtest.PluginBinary()).In(t)
-	return start(t, program, slices.Concat(flags, []string{"--kubeconfig=" + member.Kubeconfig(), "--dir=" + dir, "--", "--health-probe-bind-address=0"})...)
+	return start(t, program, slices.Concat(flags, []string{
+		"--kubeconfig=" + member.Kubeconfig(), "--dir=" + dir, "--",
+		"--health-probe-bind-address=0",
+	})...)
 }
 
 // rerun runs an agent that has joined, without the join command.
@@ -213,9 +217,11 @@ func reads(t *testing.T, kubeconfig string) error {
 func (h *rotatingHub) accountToken() string {
 	h.t.Helper()
 	var out string
-	kit.AwaitWithin(h.t, timeout, "the account has a token", func(ctx context.Context) error { // the account is created a moment after its namespace
+	// the account is created a moment after its namespace
+	kit.AwaitWithin(h.t, timeout, "the account has a token", func(ctx context.Context) error {
 		request := &authenticationv1.TokenRequest{}
-		created, err := h.Hub.Client(h.t).CoreV1().ServiceAccounts(metav1.NamespaceDefault).CreateToken(ctx, "default", request, metav1.CreateOptions{})
+		created, err := h.Hub.Client(h.t).CoreV1().ServiceAccounts(metav1.NamespaceDefault).CreateToken(ctx, "default", request,
+			metav1.CreateOptions{})
 		out = created.Status.Token
 		return err
 	})
@@ -251,7 +257,8 @@ func TestARotationStrandsNoAgent(t *testing.T) {
 	copied, token := hub.copyKubeconfig(), hub.accountToken()
 
 	hub.requireCA(false, []string{"berth-hub ca rotate"}, "drop")
-	hub.requireCA(true, []string{"of 2 clusters", "other: " + registration.ReasonBundleUnknown, "late: " + registration.ReasonNeverJoined}, "rotate")
+	hub.requireCA(true, []string{"of 2 clusters", "other: " + registration.ReasonBundleUnknown, "late: " + registration.ReasonNeverJoined},
+		"rotate")
 	hub.requireCA(false, []string{"restart the hub"}, "drop")
 	stop()
 	hub.restart()

@@ -92,41 +92,45 @@ func newState(t *testing.T, config func(prometheus string) string) *state {
 	prometheus := hubtest.StartPrometheus(t, w.file("prometheus.yaml", fmt.Sprintf(
 		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: load, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target.Host)))
 	scores := w.file("scores.yaml", config("http://"+prometheus))
-	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{AllowErrors: true, Args: []string{"--controllers=*,score", "--score-config=" + scores}})
+	w.manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{
+		AllowErrors: true,
+		Args:        []string{"--controllers=*,score", "--score-config=" + scores},
+	})
 	return w
 }
 
-func (w *state) cluster(letter string) string { return w.namespace + "-" + letter }
+func (s *state) cluster(letter string) string { return s.namespace + "-" + letter }
 
-func (w *state) file(name, content string) string {
-	w.t.Helper()
-	path := filepath.Join(w.t.TempDir(), name)
-	kit.NoError(w.t, os.WriteFile(path, []byte(content), 0o600))
+func (s *state) file(name, content string) string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), name)
+	kit.NoError(s.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
 // place stores a placement of one cluster, the one with the most of a score.
-func (w *state) place(score string) *clusterv1beta1.Placement {
-	w.t.Helper()
-	out := kit.Placement(w.namespace, score, kit.ByScore(object, score))
-	w.MustCreate(out)
+func (s *state) place(score string) *clusterv1beta1.Placement {
+	s.t.Helper()
+	out := kit.Placement(s.namespace, score, kit.ByScore(object, score))
+	s.MustCreate(out)
 	return out
 }
 
 // awaitDecision waits until a placement has exactly one cluster.
-func (w *state) awaitDecision(placement, want string) {
-	w.t.Helper()
-	w.AwaitSelected(w.namespace, placement, want)
+func (s *state) awaitDecision(placement, want string) {
+	s.t.Helper()
+	s.AwaitSelected(s.namespace, placement, want)
 }
 
 // scores returns the scores of a cluster.
-func (w *state) scores(ctx context.Context, cluster string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+func (s *state) scores(ctx context.Context, cluster string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	out := &clusterv1alpha1.AddOnPlacementScore{}
-	return out, w.Get(ctx, client.ObjectKey{Namespace: cluster, Name: object}, out)
+	return out, s.Get(ctx, client.ObjectKey{Namespace: cluster, Name: object}, out)
 }
 
 // awaitCondition waits until the condition of the scores of a cluster has a reason.
-func (w *state) awaitCondition(cluster, reason string) {
-	w.t.Helper()
-	w.AwaitCondition(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: object}}, "ScoresCurrent", "", reason)
+func (s *state) awaitCondition(cluster, reason string) {
+	s.t.Helper()
+	s.AwaitCondition(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: object}}, "ScoresCurrent",
+		"", reason)
 }

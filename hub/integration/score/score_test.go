@@ -65,7 +65,8 @@ func TestAPlacementFollowsTheLoad(t *testing.T) {
 		if got, err := w.Entries(t.Context(), w.namespace, "free"); err != nil || !slices.Equal(got, []string{w.cluster("a")}) {
 			t.Fatalf("noise moved the placement to %q: %v", got, err)
 		}
-		if got, err := w.scores(t.Context(), w.cluster("a")); err != nil || !equality.Semantic.DeepEqual(got.Status.Scores, steady.Status.Scores) {
+		if got, err := w.scores(t.Context(), w.cluster("a")); err != nil ||
+			!equality.Semantic.DeepEqual(got.Status.Scores, steady.Status.Scores) {
 			t.Fatalf("noise changed the scores %+v to %+v: %v", steady.Status.Scores, got.Status.Scores, err)
 		}
 	}
@@ -158,7 +159,8 @@ func TestScoresOfOthersStay(t *testing.T) {
 	w := newState(t, twoScores)
 	w.load.set(w.cluster("a"), 80)
 	w.awaitCondition(w.cluster("a"), "Measured")
-	patch := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","status":{"scores":[{"name":"theirs","value":7}]}}`)
+	patch := []byte(
+		`{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","status":{"scores":[{"name":"theirs","value":7}]}}`)
 	target := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: w.cluster("a"), Name: object}}
 	kit.NoError(t, w.Status().Patch(t.Context(), target, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner("theirs")))
 	w.load.set(w.cluster("a"), 10)

@@ -172,7 +172,10 @@ func (h hubUser) awaitAccess(caller, verb, resource, name string, want bool) {
 		attributes.Resource, attributes.Group = plain, group
 	}
 	h.Await("the roles of the caller are in effect", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: caller, ResourceAttributes: attributes}}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               caller,
+			ResourceAttributes: attributes,
+		}}
 		if err := h.Create(ctx, review); err != nil {
 			return err
 		}

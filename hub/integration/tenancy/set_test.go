@@ -155,14 +155,17 @@ func TestBadSetHidesNoOtherSet(t *testing.T) {
 	steady.Require(t)
 	h, name := admin(t), unique("good")
 	bad := h.set(unique("bad"), clusterv1beta2.ManagedClusterSelector{
-		SelectorType:  clusterv1beta2.LabelSelector,
-		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near", Values: []string{"b"}}}},
+		SelectorType: clusterv1beta2.LabelSelector,
+		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "a", Operator: "Near", Values: []string{"b"}},
+		}},
 	})
 	good := h.exclusive(name)
 	h.member(name+"-a", name)
 	h.awaitCondition(good, empty, members(1))
 	h.AwaitObject(bad, "the set reports its invalid selector", func() error {
-		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0]") {
+		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The selector is invalid, so the members are unknown: "+
+			"spec.clusterSelector.labelSelector.matchExpressions[0]") {
 			return fmt.Errorf("the condition is %q", got)
 		}
 		return nil
@@ -175,12 +178,16 @@ func TestConflict(t *testing.T) {
 	steady.Require(t)
 	h, name := admin(t), unique("floor")
 	label := func(value string) clusterv1beta2.ManagedClusterSelector {
-		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
-			Key: "info.open-cluster-management.io/" + name, Value: value,
-		}}
+		return clusterv1beta2.ManagedClusterSelector{
+			SelectorType: clusterv1beta2.ExclusiveLabel,
+			ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
+				Key: "info.open-cluster-management.io/" + name, Value: value,
+			},
+		}
 	}
 	claimed := func(by string) string {
-		return "True ExclusiveLabelInUse: The label info.open-cluster-management.io/" + name + "=1 is also claimed by [" + by + "]: its clusters are in each of these sets"
+		return "True ExclusiveLabelInUse: The label info.open-cluster-management.io/" + name + "=1 is also claimed by [" + by +
+			"]: its clusters are in each of these sets"
 	}
 	const none = "False NoConflict: No other set claims the label of this one"
 	a, b, c := h.set(name+"-a", label("1")), h.set(name+"-b", label("2")), h.set(name+"-c", label("1"))
@@ -203,7 +210,8 @@ func TestConflict(t *testing.T) {
 	// The clusterset label with a set's name is that set's own claim.
 	exclusive := h.exclusive(name)
 	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
-	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
+	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+
+		" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
 }
 
 // TestExclusiveLabelsAreChecked by the API server, without the webhooks.
@@ -236,7 +244,8 @@ func TestDeletedSetKeepsItsBindings(t *testing.T) {
 	h.awaitCondition(binding, isBound, "True ClusterSetBound: ")
 	h.MustDelete(set)
 	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
-	if err := h.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil || cluster.Labels[clusterv1beta2.ClusterSetLabel] != name {
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil ||
+		cluster.Labels[clusterv1beta2.ClusterSetLabel] != name {
 		t.Errorf("the cluster has labels %v: %v", cluster.Labels, err)
 	}
 	h.exclusive(name)

@@ -45,7 +45,8 @@ var (
 	works           = schema.GroupVersionResource{Group: workGroup, Version: "v1", Resource: "manifestworks"}
 
 	resources = []schema.GroupVersionResource{
-		namespaces, serviceAccounts, sets, clusterRoles, roleBindings, clusters, leases, scores, bindings, placements, decisions, workSets, revisions, works,
+		namespaces, serviceAccounts, sets, clusterRoles, roleBindings, clusters, leases, scores, bindings, placements, decisions, workSets,
+		revisions, works,
 	}
 )
 

@@ -34,7 +34,10 @@ func storeControllers(t *testing.T, to dynamic.Interface, others ...string) {
 		keys = append(keys, [2]string{controllersNamespace, name})
 	}
 	for _, key := range keys {
-		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": key[0]}}}
+		namespace := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": key[0]},
+		}}
 		labels := map[string]any{"app": "ocm"}
 		deployment := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": key[1]},

@@ -182,7 +182,8 @@ func (r recorder) changeFleet() {
 	}
 	patch := func(number int, patch string, subresources ...string) {
 		r.t.Helper()
-		_, err := r.hub.Resource(clusters).Patch(r.t.Context(), nameOf(number), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+		_, err := r.hub.Resource(clusters).Patch(r.t.Context(), nameOf(number), types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+			subresources...)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -232,17 +233,18 @@ func (r recorder) reportWorks() {
 func (r recorder) awaitIdle(manager *hubtest.Manager) {
 	r.t.Helper()
 	quiet := 0
-	kit.AwaitWithin(r.t, testTimeout, "the manager has decided the current generation of every placement, and its queues are empty", func(ctx context.Context) error {
-		err := errors.Join(checkObserved(ctx, r.hub), checkIdle(ctx, manager))
-		if err != nil {
-			quiet = 0
-			return err
-		}
-		if quiet++; quiet < 100 { // some controllers delay their work
-			return errBusy
-		}
-		return nil
-	})
+	kit.AwaitWithin(r.t, testTimeout, "the manager has decided the current generation of every placement, and its queues are empty",
+		func(ctx context.Context) error {
+			err := errors.Join(checkObserved(ctx, r.hub), checkIdle(ctx, manager))
+			if err != nil {
+				quiet = 0
+				return err
+			}
+			if quiet++; quiet < 100 { // some controllers delay their work
+				return errBusy
+			}
+			return nil
+		})
 }
 
 // write writes the recording.

@@ -23,7 +23,10 @@ import (
 func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	h := newOCMHub(t)
 	pod := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "stuck", "namespace": controllersNamespace, "labels": map[string]any{"app": "ocm"}},
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
+			"name": "stuck", "namespace": controllersNamespace,
+			"labels": map[string]any{"app": "ocm"},
+		},
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "c"}}, "automountServiceAccountToken": false},
 	}}
 	in := h.to.Resource(pods).Namespace(controllersNamespace)
@@ -53,7 +56,8 @@ func TestAnInterruptedTakeoverIsContinued(t *testing.T) {
 	if err != nil || len(moved.Items) == 0 {
 		t.Fatal(len(moved.Items), err)
 	}
-	if _, err := h.to.Resource(decisions).Namespace("shop").Patch(t.Context(), moved.Items[0].GetName(), types.MergePatchType, []byte(`{"status":{"decisions":[]}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := h.to.Resource(decisions).Namespace("shop").Patch(t.Context(), moved.Items[0].GetName(), types.MergePatchType,
+		[]byte(`{"status":{"decisions":[]}}`), metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	h.expect(1, []string{"1 moved"}, "takeover", "verify", "--timeout=1s")

@@ -140,7 +140,8 @@ func (h ocmHub) replicas() map[string]int64 {
 func (h ocmHub) requireReplicas(each int64) {
 	h.Helper()
 	want := map[string]int64{}
-	for _, name := range append([]string{"cluster-manager", workController}, "cluster-manager-placement-controller", "cluster-manager-registration-controller") {
+	for _, name := range append([]string{"cluster-manager", workController}, "cluster-manager-placement-controller",
+		"cluster-manager-registration-controller") {
 		want[name] = each
 	}
 	if diff := cmp.Diff(want, h.replicas()); diff != "" {
@@ -163,7 +164,8 @@ func TestTakeover(t *testing.T) {
 	h := newOCMHub(t)
 	h.requireSameInPages()
 	h.expect(0, []string{
-		"would scale Deployment open-cluster-management/cluster-manager from 3 to 0", "would scale Deployment " + controllersNamespace + "/" + workController,
+		"would scale Deployment open-cluster-management/cluster-manager from 3 to 0",
+		"would scale Deployment " + controllersNamespace + "/" + workController,
 		"4 controllers. This was a dry run",
 	}, "takeover")
 	h.requireReplicas(3)
@@ -174,7 +176,9 @@ func TestTakeover(t *testing.T) {
 	h.expect(1, []string{"2 placements, 0 moved", "not decided by Berth: placement shop/grouped"}, "takeover", "verify", "--timeout=1s")
 
 	before, watched := h.works(), watchSlices(t, h.to)
-	manager := hubtest.StartManager(t, h.hub, hubtest.ManagerOptions{Args: []string{"--controllers=*,acceptance,csr,addon,replicaset", "--leader-elect"}})
+	manager := hubtest.StartManager(t, h.hub, hubtest.ManagerOptions{
+		Args: []string{"--controllers=*,acceptance,csr,addon,replicaset", "--leader-elect"},
+	})
 	h.expect(0, []string{"2 placements, 0 moved", "2 works, 0 namespaces changed"}, "takeover", "verify")
 	kit.AwaitWithin(t, testTimeout, "the takeover is complete", h.requireAdopted)
 	if diff := cmp.Diff(before, h.works()); diff != "" {

@@ -47,14 +47,19 @@ func upgradeFrom(t *testing.T, recording string) {
 	load(t, to, objects)
 	storeSentinel(t, to)
 	worksBefore := workSpecs(t, to)
-	if delivers := slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "ManifestWorkReplicaSet" }); delivers && len(worksBefore) == 0 {
+	if delivers := slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		return object.GetKind() == "ManifestWorkReplicaSet"
+	}); delivers && len(worksBefore) == 0 {
 		t.Fatal("the recording has sets of works, and no work")
 	}
 	watched := watchSlices(t, to)
 	if len(watched.before) < 50 {
 		t.Fatalf("the recording has %d slices, not the expected number", len(watched.before))
 	}
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: []string{allControllers}})
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{
+		Webhooks: true, AllowErrors: true, TaintUnjoined: true,
+		Args: []string{allControllers},
+	})
 	awaitIdle(t, to, manager, watched)
 	if moved := watched.changedSlices(); len(moved) > 0 {
 		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
@@ -104,7 +109,8 @@ func checkKeys(ctx context.Context, to dynamic.Interface) error {
 		}
 	}
 	unmanaged := func(slice *unstructured.Unstructured) bool {
-		owner, err := to.Resource(placements).Namespace(slice.GetNamespace()).Get(ctx, slice.GetLabels()[clusterv1beta1.PlacementLabel], metav1.GetOptions{})
+		owner, err := to.Resource(placements).Namespace(slice.GetNamespace()).Get(ctx, slice.GetLabels()[clusterv1beta1.PlacementLabel],
+			metav1.GetOptions{})
 		if err != nil || owner.GetDeletionTimestamp() != nil || owner.GetAnnotations()[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			return true
 		}
@@ -162,7 +168,8 @@ func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructur
 		}
 	}
 	for _, object := range deleted {
-		if err := to.Resource(resourceOf(t, object)).Namespace(object.GetNamespace()).Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := to.Resource(resourceOf(t, object)).Namespace(object.GetNamespace()).Delete(t.Context(), object.GetName(),
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +220,8 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 // awaitIdle waits until every controller of the manager has processed every object, and is idle.
 func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *sliceWatcher) {
 	t.Helper()
-	kit.AwaitWithin(t, testTimeout, "the placements are decided and the manager is idle", func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
+	kit.AwaitWithin(t, testTimeout, "the placements are decided and the manager is idle",
+		func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
 	kit.AwaitWithin(t, testTimeout, "the sentinel is tainted", func(ctx context.Context) error {
 		unhealthy, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
 		if err == nil && !strings.Contains(fmt.Sprint(unhealthy.Object["spec"]), group+"/unavailable") {
@@ -254,7 +262,8 @@ func checkObserved(ctx context.Context, to dynamic.Interface) error {
 			return condition.(map[string]any)["observedGeneration"] == placement.GetGeneration()
 		}
 		if !slices.ContainsFunc(conditions, current) {
-			return fmt.Errorf("%w: placement %s/%s has the conditions %v and generation %d", errBusy, placement.GetNamespace(), placement.GetName(), conditions, placement.GetGeneration())
+			return fmt.Errorf("%w: placement %s/%s has the conditions %v and generation %d", errBusy, placement.GetNamespace(), placement.GetName(),
+				conditions, placement.GetGeneration())
 		}
 	}
 	return nil
@@ -266,7 +275,8 @@ func checkIdle(ctx context.Context, manager *hubtest.Manager) error {
 	if err != nil {
 		return err
 	}
-	done, waiting, active := read.Sum("berth_placement_evaluations_total"), read.Sum("workqueue_depth"), read.Sum("controller_runtime_active_workers")
+	done, waiting, active := read.Sum("berth_placement_evaluations_total"), read.Sum("workqueue_depth"),
+		read.Sum("controller_runtime_active_workers")
 	if done == 0 || waiting > 0 || active > 0 {
 		return fmt.Errorf("%w: %v decided, %v waiting, %v active", errBusy, done, waiting, active)
 	}
@@ -293,7 +303,8 @@ func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 		out.before[keyOf(&slice)] = sliceText(&slice)
 	}
 	// The API server may close a watch at any time. The retry continues where it ended, so no change is missed.
-	watching := kit.Must(watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), sliceClient{to.Resource(decisions)})).In(t)
+	watching := kit.Must(watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(),
+		sliceClient{to.Resource(decisions)})).In(t)
 	t.Cleanup(watching.Stop)
 	go func() {
 		for event := range watching.ResultChan() {
@@ -351,7 +362,8 @@ func keyOf(slice *unstructured.Unstructured) string {
 // sliceText returns the group and the clusters of a slice.
 func sliceText(slice *unstructured.Unstructured) string {
 	labels := slice.GetLabels()
-	out := fmt.Sprintf("%s#%s#%s", labels[clusterv1beta1.PlacementLabel], labels[clusterv1beta1.DecisionGroupNameLabel], labels[clusterv1beta1.DecisionGroupIndexLabel])
+	out := fmt.Sprintf("%s#%s#%s", labels[clusterv1beta1.PlacementLabel], labels[clusterv1beta1.DecisionGroupNameLabel],
+		labels[clusterv1beta1.DecisionGroupIndexLabel])
 	entries, _, _ := unstructured.NestedSlice(slice.Object, "status", "decisions")
 	for _, entry := range entries {
 		out += fmt.Sprint(" ", entry.(map[string]any)["clusterName"])

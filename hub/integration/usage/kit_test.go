@@ -65,37 +65,38 @@ func newState(t *testing.T, score int32) *state {
 }
 
 // startAgent starts the agent with the permissions on its member that an installed one has.
-func (w *state) startAgent() {
-	w.t.Helper()
-	w.agent.Start(w.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+w.kubeconfig)
+func (s *state) startAgent() {
+	s.t.Helper()
+	s.agent.Start(s.t, member, "--report-usage", "--usage-interval="+interval, "--member-kubeconfig="+s.kubeconfig)
 }
 
 // createOnMember creates an object on the member until the end of the test.
-func (w *state) createOnMember(stored client.Object) {
-	w.t.Helper()
-	w.toMember.MustCreate(stored)
-	w.t.Cleanup(func() { w.deleteOnMember(stored) })
+func (s *state) createOnMember(stored client.Object) {
+	s.t.Helper()
+	s.toMember.MustCreate(stored)
+	s.t.Cleanup(func() { s.deleteOnMember(stored) })
 }
 
 // deleteOnMember deletes an object on the member at once: no kubelet ends pods there.
-func (w *state) deleteOnMember(stored client.Object) {
-	w.t.Helper()
-	if err := w.toMember.Delete(context.WithoutCancel(w.t.Context()), stored, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-		w.t.Error(err)
+func (s *state) deleteOnMember(stored client.Object) {
+	s.t.Helper()
+	if err := s.toMember.Delete(context.WithoutCancel(s.t.Context()), stored, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) !=
+		nil {
+		s.t.Error(err)
 	}
 }
 
-func (w *state) awaitDecision(want string) {
-	w.t.Helper()
-	w.AwaitSelected(w.namespace, "free", want)
+func (s *state) awaitDecision(want string) {
+	s.t.Helper()
+	s.AwaitSelected(s.namespace, "free", want)
 }
 
 // awaitScores waits until the hub has scores of the own cluster, and returns the object.
-func (w *state) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
-	w.t.Helper()
+func (s *state) awaitScores(want map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
+	s.t.Helper()
 	out := &clusterv1alpha1.AddOnPlacementScore{}
-	w.Await("the hub has scores of the own cluster", func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKey{Namespace: w.own, Name: object}, out); err != nil {
+	s.Await("the hub has scores of the own cluster", func(ctx context.Context) error {
+		if err := s.Get(ctx, client.ObjectKey{Namespace: s.own, Name: object}, out); err != nil {
 			return err
 		}
 		got := map[string]int32{}

@@ -62,16 +62,16 @@ func TestAPlacementFollowsTheUsage(t *testing.T) {
 	}
 }
 
-func (w *state) cordon(n *corev1.Node, cordoned bool) {
-	w.t.Helper()
+func (s *state) cordon(n *corev1.Node, cordoned bool) {
+	s.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned))
-	w.toMember.MustPatch(n.DeepCopy(), patch)
+	s.toMember.MustPatch(n.DeepCopy(), patch)
 }
 
 // requireNoiseToMoveNothing adds and removes pods of half a point for some intervals, and counts the writes.
-func (w *state) requireNoiseToMoveNothing() {
-	w.t.Helper()
-	events := kit.Must(w.Watch(w.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(w.own))).In(w.t)
+func (s *state) requireNoiseToMoveNothing() {
+	s.t.Helper()
+	events := kit.Must(s.Watch(s.t.Context(), &clusterv1alpha1.AddOnPlacementScoreList{}, client.InNamespace(s.own))).In(s.t)
 	count := make(chan int)
 	go func() {
 		writes := 0
@@ -83,39 +83,39 @@ func (w *state) requireNoiseToMoveNothing() {
 		count <- writes
 	}()
 	slice := &clusterv1beta1.PlacementDecisionList{}
-	w.MustList(slice, client.InNamespace(w.namespace))
+	s.MustList(slice, client.InNamespace(s.namespace))
 	const rounds = 8
 	began := time.Now()
 	for i := range rounds {
 		p := pod(fmt.Sprintf("noise-%d", i), "n1", "25m")
-		w.createOnMember(p)
+		s.createOnMember(p)
 		time.Sleep(2 * time.Second)
-		w.deleteOnMember(p)
+		s.deleteOnMember(p)
 	}
 	took := time.Since(began)
 	events.Stop()
 	writes := <-count
 	// Half of the validity is seven and a half seconds, and each write extends it.
 	if most := int(took.Seconds()/7.5) + 1; writes == 0 || writes > most {
-		w.t.Errorf("%d writes in %s of noise, want some and at most %d", writes, took, most)
+		s.t.Errorf("%d writes in %s of noise, want some and at most %d", writes, took, most)
 	}
 	after := &clusterv1beta1.PlacementDecisionList{}
-	w.MustList(after, client.InNamespace(w.namespace))
+	s.MustList(after, client.InNamespace(s.namespace))
 	if slice.Items[0].ResourceVersion != after.Items[0].ResourceVersion {
-		w.t.Error("noise wrote the decision")
+		s.t.Error("noise wrote the decision")
 	}
 }
 
 // requireUse lets the member serve metrics.k8s.io, as metrics-server does.
-func (w *state) requireUse() {
-	w.t.Helper()
-	w.createOnMember(metricsDefinition())
+func (s *state) requireUse() {
+	s.t.Helper()
+	s.createOnMember(metricsDefinition())
 	use := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": map[string]any{"name": "n1"},
 		"timestamp": "2026-01-01T00:00:00Z", "window": "10s", "usage": map[string]any{"cpu": "2500m", "memory": "9Gi"},
 	}}
-	w.Await("the use is stored on the member", func(ctx context.Context) error { return w.toMember.Create(ctx, use.DeepCopy()) })
-	w.awaitScores(map[string]int32{"cpuUnused": 50, "memoryUnused": -80})
+	s.Await("the use is stored on the member", func(ctx context.Context) error { return s.toMember.Create(ctx, use.DeepCopy()) })
+	s.awaitScores(map[string]int32{"cpuUnused": 50, "memoryUnused": -80})
 }
 
 // metricsDefinition returns a definition of the kind that metrics-server serves.
@@ -137,11 +137,11 @@ func metricsDefinition() *unstructured.Unstructured {
 }
 
 // awaitExpired waits until the placement reports whether its scores have run out.
-func (w *state) awaitExpired(want bool) {
-	w.t.Helper()
-	w.Await("the placement reports whether its scores have run out", func(ctx context.Context) error {
-		placement := kit.Placement(w.namespace, "free")
-		if err := w.Get(ctx, client.ObjectKeyFromObject(placement), placement); err != nil {
+func (s *state) awaitExpired(want bool) {
+	s.t.Helper()
+	s.Await("the placement reports whether its scores have run out", func(ctx context.Context) error {
+		placement := kit.Placement(s.namespace, "free")
+		if err := s.Get(ctx, client.ObjectKeyFromObject(placement), placement); err != nil {
 			return err
 		}
 		if meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionScoresExpired) != want {

@@ -51,7 +51,8 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	before, _ := o.secret(t)
 	certificate, key := newAgedKeyPair(t, trustDelay-5*time.Second)
 	patch := kit.Must(json.Marshal(map[string]any{"data": map[string][]byte{"next.crt": certificate, "next.key": key}})).In(t)
-	kit.Must(o.typed.CoreV1().Secrets("berth-system").Patch(t.Context(), "berth-serving", types.MergePatchType, patch, metav1.PatchOptions{})).In(t)
+	kit.Must(o.typed.CoreV1().Secrets("berth-system").Patch(t.Context(), "berth-serving", types.MergePatchType, patch,
+		metav1.PatchOptions{})).In(t)
 	looks := 0
 	kit.Await(t, "both replicas serve with the next certificate", func(ctx context.Context) error {
 		err := all(ctx, []*replica{one, two}, leafDER(certificate))

@@ -145,7 +145,8 @@ func createClusterIn(t *testing.T, set string) string {
 func moveCluster(t *testing.T, cluster, set string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1beta2.ClusterSetLabel, set)
-	kit.Must(admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})).In(t)
+	kit.Must(admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch),
+		metav1.PatchOptions{})).In(t)
 }
 
 func rules(verb, resource string, names ...string) []rbacv1.PolicyRule {

@@ -50,12 +50,15 @@ func (o observer) createSelectedCluster(t *testing.T, cluster, placement string)
 }
 
 // getPlacement reads a subresource of a placement in the namespace default from a replica directly, not through the hub.
-func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
+func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.Config, part string,
+	header http.Header,
+) (code int, body []byte) {
 	t.Helper()
 	to := rest.CopyConfig(config)
 	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the response, not the server
 	client := kit.Must(rest.HTTPClientFor(to)).In(t)
-	url := "https://" + r.servers[viewconfig.ServerName] + "/apis/" + setViews.GroupVersion().String() + "/namespaces/default/placements/" + part
+	url := "https://" + r.servers[viewconfig.ServerName] + "/apis/" + setViews.GroupVersion().String() + "/namespaces/default/placements/" +
+		part
 	request := kit.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil)).In(t)
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
@@ -70,11 +73,13 @@ func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.C
 func (r *replica) checkRecorded(ctx context.Context, t *testing.T, config *rest.Config, placement string) error {
 	t.Helper()
 	var run explain.Explanation
-	if code, body := r.getPlacement(ctx, t, config, placement+"/explanation", nil); code != http.StatusOK || json.Unmarshal(body, &run) != nil || run.Replayed || run.Selected != 1 {
+	if code, body := r.getPlacement(ctx, t, config, placement+"/explanation", nil); code != http.StatusOK ||
+		json.Unmarshal(body, &run) != nil || run.Replayed || run.Selected != 1 {
 		return fmt.Errorf("explanation: %d %s", code, body)
 	}
 	var past explain.History
-	if code, body := r.getPlacement(ctx, t, config, placement+"/history", nil); code != http.StatusOK || json.Unmarshal(body, &past) != nil || len(past.Changes) == 0 {
+	if code, body := r.getPlacement(ctx, t, config, placement+"/history", nil); code != http.StatusOK || json.Unmarshal(body, &past) != nil ||
+		len(past.Changes) == 0 {
 		return fmt.Errorf("history: %d %s", code, body)
 	}
 	return nil
@@ -92,14 +97,16 @@ func TestEveryReplicaServesTheRecordOfTheLeader(t *testing.T) {
 	kit.Await(t, "the replica serves the record of the leader", o.checkAnswers)
 	o.createSelectedCluster(t, "c1", "web")
 	for _, replica := range []*replica{one, two} {
-		kit.Await(t, "the replica serves the record of the leader", func(ctx context.Context) error { return replica.checkRecorded(ctx, t, hub.Config(), "web") })
+		kit.Await(t, "the replica serves the record of the leader",
+			func(ctx context.Context) error { return replica.checkRecorded(ctx, t, hub.Config(), "web") })
 	}
 
 	jane := hub.ConfigFor(t, "jane")
 	forged := http.Header{"Berth-Caller": {base64.StdEncoding.EncodeToString([]byte(`{"username":"root","groups":["system:masters"]}`))}}
 	for _, replica := range []*replica{one, two} {
 		for name, header := range map[string]http.Header{"a user without permissions": nil, "a forged header": forged} {
-			if code, body := replica.getPlacement(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden || !strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
+			if code, body := replica.getPlacement(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden ||
+				!strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
 				t.Errorf("%s: %d %s, want it denied under the user's own name", name, code, body)
 			}
 		}

@@ -84,7 +84,8 @@ func TestPlainNamesMeanTheRealObjects(t *testing.T) {
 			t.Errorf("kubectl get %s: %q, %v", resource, out, err)
 		}
 	}
-	out, err := admin(t).kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io", name, "-o", "jsonpath={.apiVersion} {.kind}")
+	out, err := admin(t).kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io", name, "-o",
+		"jsonpath={.apiVersion} {.kind}")
 	if err != nil || out != "view.cluster.open-cluster-management.io/v1 ManagedClusterSet" {
 		t.Errorf("by group: %q, %v", out, err)
 	}
@@ -125,7 +126,8 @@ func TestAUserWithoutRolesSeesNothing(t *testing.T) {
 			t.Errorf("hidden: %v; absent: %v", there, absent)
 		}
 	}
-	if out, err := withoutRoles.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io"); err != nil || out != "No resources found\n" {
+	if out, err := withoutRoles.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io"); err != nil ||
+		out != "No resources found\n" {
 		t.Errorf("kubectl: %q, %v", out, err)
 	}
 }
@@ -194,7 +196,8 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 func TestServiceAccountsAndImpersonation(t *testing.T) {
 	namespace, dev := shared.Namespace(t), createSet(t, "dev", nil)
 	accounts := shared.Client(t).CoreV1().ServiceAccounts(namespace)
-	kit.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}, metav1.CreateOptions{})).In(t)
+	kit.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}},
+		metav1.CreateOptions{})).In(t)
 	token := kit.Must(accounts.CreateToken(t.Context(), "placement", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).In(t)
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token.Status.Token
@@ -236,7 +239,10 @@ func TestViewsAreReadOnly(t *testing.T) {
 
 // TestForgedHeadersAreIgnored calls the server directly, not through the hub, with the headers of an administrator.
 func TestForgedHeadersAreIgnored(t *testing.T) {
-	registration := kit.Must(admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
+	registration := kit.Must(admin(t).Resource(schema.GroupVersionResource{
+		Group: "apiregistration.k8s.io", Version: "v1",
+		Resource: "apiservices",
+	}).
 		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})).In(t)
 	port, _, err := unstructured.NestedInt64(registration.Object, "spec", "service", "port")
 	if err != nil {
@@ -252,8 +258,12 @@ func TestForgedHeadersAreIgnored(t *testing.T) {
 		"with a user's own certificate": {[]tls.Certificate{certificate}, http.StatusOK},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: test.certificates}}}
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/apis/%s/managedclustersets", port, setViews.GroupVersion()), nil)
+			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+				InsecureSkipVerify: true,
+				Certificates:       test.certificates,
+			}}}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+				fmt.Sprintf("https://127.0.0.1:%d/apis/%s/managedclustersets", port, setViews.GroupVersion()), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

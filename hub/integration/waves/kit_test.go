@@ -56,7 +56,10 @@ func newFleet(t *testing.T) *fleet {
 	config := f.hub.Config()
 	config.WarningHandler = rest.NoWarnings{} // a new cluster is tainted until its agent reports it
 	f.Client = kit.For(t, config)
-	started, err := agenttest.Start(t.Context(), agenttest.Options{Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute, Folder: t.TempDir()})
+	started, err := agenttest.Start(t.Context(), agenttest.Options{
+		Hub: f.hub.Config(), Agents: f.simulated, Lease: time.Minute,
+		Folder: t.TempDir(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,8 @@ func (f *fleet) requireValue(want string) {
 	f.t.Helper()
 	for i, member := range f.members {
 		stored := &corev1.ConfigMap{}
-		if err := member.Get(f.t.Context(), client.ObjectKey{Namespace: "default", Name: "web"}, stored); err != nil || stored.Data["value"] != want {
+		if err := member.Get(f.t.Context(), client.ObjectKey{Namespace: "default", Name: "web"}, stored); err != nil ||
+			stored.Data["value"] != want {
 			f.t.Errorf("member %d has %v, want %s: %v", i, stored.Data, want, err)
 		}
 	}

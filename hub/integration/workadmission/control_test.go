@@ -17,11 +17,15 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 	createNamespace(t, team)
 	jane := newUser(t, "jane")
 	bind(t, jane, team, "berth:rollout:operator")
-	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{Verb: "update", Group: controls.Group, Resource: controls.Resource, Namespace: team})
+	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{
+		Verb: "update", Group: controls.Group, Resource: controls.Resource,
+		Namespace: team,
+	})
 	const kind = "{apiVersion: rollout.berth-project.io/v1alpha1, kind: RolloutControl, metadata: {namespace: team, name: "
 	const at = "time: '2026-11-24T10:00:00.000000Z'"
 	const approval = "groupName: canary, placement: p, revision: r, for: Start"
-	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {"+at+", revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
+	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {"+at+
+		", revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
 		"forgiven: [{cluster: a, revision: r, reason: x, by: joe}]}}"))
 	for sentence, test := range map[string]struct{ spec, refused string }{
 		"a pause in the own name":                    {"{paused: true, pausedBy: jane}", ""},
@@ -45,16 +49,19 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		}
 	}
 	for sentence, test := range map[string]struct{ spec, refused string }{
-		"a resume in the own name":                   {"{paused: false, pausedBy: jane}", ""},
-		"a resume in the old name":                   {"{paused: false}", "set spec.pausedBy to jane"},
-		"another reason":                             {"{pauseReason: why}", "set spec.pausedBy to jane"},
-		"another user of the pause":                  {"{pausedBy: jim}", "set spec.pausedBy to jane"},
-		"an approval beside another":                 {"{approvals: [{" + approval + ", by: joe}, {" + approval + ", by: jane}]}", ""},
-		"another user of an entry":                   {"{forgiven: [{cluster: a, revision: r, reason: x, by: jim}]}", "spec.forgiven to jane"},
-		"another cluster of joe":                     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
-		"an entry goes":                              {"{forgiven: null}", ""},
-		"another return":                             {"{returnNow: {" + at + ", revision: s}}", "set spec.returnNow.by to jane"},
-		"a start without a way back in another name": {"{withoutFormer: {" + at + ", revision: r, by: joe}}", "set spec.withoutFormer.by to jane"},
+		"a resume in the own name":   {"{paused: false, pausedBy: jane}", ""},
+		"a resume in the old name":   {"{paused: false}", "set spec.pausedBy to jane"},
+		"another reason":             {"{pauseReason: why}", "set spec.pausedBy to jane"},
+		"another user of the pause":  {"{pausedBy: jim}", "set spec.pausedBy to jane"},
+		"an approval beside another": {"{approvals: [{" + approval + ", by: joe}, {" + approval + ", by: jane}]}", ""},
+		"another user of an entry":   {"{forgiven: [{cluster: a, revision: r, reason: x, by: jim}]}", "spec.forgiven to jane"},
+		"another cluster of joe":     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
+		"an entry goes":              {"{forgiven: null}", ""},
+		"another return":             {"{returnNow: {" + at + ", revision: s}}", "set spec.returnNow.by to jane"},
+		"a start without a way back in another name": {
+			"{withoutFormer: {" + at + ", revision: r, by: joe}}",
+			"set spec.withoutFormer.by to jane",
+		},
 	} {
 		err := jane.patch(t, controls, team, "stored", "{spec: "+test.spec+"}")
 		if test.refused == "" && err != nil {
@@ -69,7 +76,8 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		full += "{cluster: c" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ", revision: r, reason: x, by: joe}, "
 	}
 	mustCreate(t, controls, kit.Parse(t, kind+"full}, spec: {"+full+"]}}"))
-	if err := jane.patch(t, controls, team, "full", "{spec: {"+full[:len(full)-len("{cluster: ctt, revision: r, reason: x, by: joe}, ")]+"{cluster: z, revision: r, reason: x, by: jane}]}}"); err != nil {
+	if err := jane.patch(t, controls, team, "full", "{spec: {"+full[:len(full)-len("{cluster: ctt, revision: r, reason: x, by: joe}, ")]+
+		"{cluster: z, revision: r, reason: x, by: jane}]}}"); err != nil {
 		t.Errorf("the largest object: %v", err)
 	}
 }

@@ -84,7 +84,8 @@ func bind(t *testing.T, to *user, namespace, name string, rules ...rbacv1.Policy
 	ref := kit.ClusterRole(name)
 	if len(rules) > 0 {
 		ref.Kind = "Role"
-		ignoreExisting(t, second(roles.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})))
+		ignoreExisting(t, second(roles.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+			metav1.CreateOptions{})))
 	}
 	ignoreExisting(t, second(roles.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.ReplaceAll(to.name+"-"+name, ":", "-")}, RoleRef: ref,
@@ -93,11 +94,17 @@ func bind(t *testing.T, to *user, namespace, name string, rules ...rbacv1.Policy
 }
 
 func executeAs(account string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{works.Group}, Resources: []string{works.Resource}, Verbs: []string{"execute-as"}, ResourceNames: []string{account}}
+	return rbacv1.PolicyRule{
+		APIGroups: []string{works.Group}, Resources: []string{works.Resource}, Verbs: []string{"execute-as"},
+		ResourceNames: []string{account},
+	}
 }
 
 func allVerbsOn(resource string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{works.Group}, Resources: []string{resource}, Verbs: []string{"get", "list", "create", "update", "patch", "delete"}}
+	return rbacv1.PolicyRule{
+		APIGroups: []string{works.Group}, Resources: []string{resource},
+		Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
+	}
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -143,15 +150,18 @@ const (
 // work returns a work with further fields of its spec.
 func work(t *testing.T, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
-	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {namespace: %s, name: %s}, spec: {workload: {manifests: [%s]}%s}}",
+	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {namespace: %s, name: "+
+		"%s}, spec: {workload: {manifests: [%s]}%s}}",
 		namespace, name, configMap, joined(spec)))
 }
 
 // set returns a set of works with further fields of its template.
 func set(t *testing.T, name, template string) *unstructured.Unstructured {
 	t.Helper()
-	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {namespace: %s, name: %s}, "+
-		"spec: {manifestWorkTemplate: {workload: {manifests: [%s]}%s}, placementRefs: [{name: nowhere}]}}", team, name, configMap, joined(template)))
+	return kit.Parse(t, fmt.Sprintf("{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: "+
+		"{namespace: %s, name: %s}, "+
+		"spec: {manifestWorkTemplate: {workload: {manifests: [%s]}%s}, placementRefs: [{name: nowhere}]}}", team, name, configMap,
+		joined(template)))
 }
 
 func joined(more string) string {
@@ -168,7 +178,8 @@ func mustCreate(t *testing.T, resource schema.GroupVersionResource, object *unst
 	kit.Must(client.Create(t.Context(), object, metav1.CreateOptions{})).In(t)
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		_, _ = client.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}) // it may be gone
+		// it may be gone
+		_, _ = client.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		_ = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
 	})
 }
@@ -176,7 +187,8 @@ func mustCreate(t *testing.T, resource schema.GroupVersionResource, object *unst
 // dryRun tries a create without an effect.
 func (u *user) dryRun(t *testing.T, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	t.Helper()
-	_, err := u.client.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := u.client.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

@@ -67,7 +67,10 @@ func actions() []action {
 			t.Helper()
 			return who.dryRun(t, works, work(t, own, "new", executor))
 		}},
-		{"create a work without an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, works, work(t, own, "new", "")) }},
+		{"create a work without an executor", func(t *testing.T, who *user) error {
+			t.Helper()
+			return who.dryRun(t, works, work(t, own, "new", ""))
+		}},
 		{"create a work in another cluster", func(t *testing.T, who *user) error {
 			t.Helper()
 			return who.dryRun(t, works, work(t, other, "new", executor))
@@ -83,13 +86,17 @@ func actions() []action {
 		{"label a work", patchWork(own, "{metadata: {labels: {a: b}}}")},
 		{"set the owner label of a work", patchWork(own, "{metadata: {labels: {"+ownerLabel+": "+team+".table}}}")},
 		{"set the owner of a work", patchWork(own, "{metadata: {annotations: {berth-project.io/owner-uid: u}}}")},
-		{"set the agent's finalizer of a work", patchWork(own, "{metadata: {finalizers: [cluster.open-cluster-management.io/manifest-work-cleanup]}}")},
+		{"set the agent's finalizer of a work", patchWork(own, "{metadata: {finalizers: "+
+			"[cluster.open-cluster-management.io/manifest-work-cleanup]}}")},
 		{"set another finalizer of a work", patchWork(own, "{metadata: {finalizers: [example.com/keep]}}")},
 		{"report the status of a work", patchWork(own, "{status: {conditions: []}}", "status")},
 		{"report the status of a work of another cluster", patchWork(other, "{status: {conditions: []}}", "status")},
 		{"delete a work", func(t *testing.T, who *user) error { t.Helper(); return who.remove(t, works, own, "table") }},
 		{"delete a work of another cluster", func(t *testing.T, who *user) error { t.Helper(); return who.remove(t, works, other, "table") }},
-		{"create a set with an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, sets, set(t, "new", executor)) }},
+		{"create a set with an executor", func(t *testing.T, who *user) error {
+			t.Helper()
+			return who.dryRun(t, sets, set(t, "new", executor))
+		}},
 		{"create a set without an executor", func(t *testing.T, who *user) error { t.Helper(); return who.dryRun(t, sets, set(t, "new", "")) }},
 		{"change the spec of a set", patchSet("{spec: {placementRefs: [{name: everywhere}]}}")},
 		{"label a set", patchSet("{metadata: {labels: {a: b}}}")},
@@ -109,7 +116,8 @@ func TestTable(t *testing.T) {
 	mustCreate(t, sets, set(t, "table", executor))
 	users := tableUsers(t)
 	var out strings.Builder
-	out.WriteString("# Who may do what with works and sets: yes, no (no role permits it), or refused (a role permits it, a policy or a webhook does not).\n")
+	out.WriteString("# Who may do what with works and sets: yes, no (no role permits it), or refused (a role permits it, a " +
+		"policy or a webhook does not).\n")
 	for _, act := range actions() {
 		fmt.Fprintf(&out, "\n%s\n", act.name)
 		for _, who := range users {

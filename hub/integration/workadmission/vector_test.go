@@ -63,9 +63,10 @@ func TestVector36AgentsKeepToStatusAndFinalizer(t *testing.T) {
 		"rewrites a spec":                  agent.patch(t, works, own, "w", "{spec: {deleteOption: {propagationPolicy: Orphan}}}"),
 		"labels a work":                    agent.patch(t, works, own, "w", "{metadata: {labels: {a: b}}}"),
 		"annotates a work":                 agent.patch(t, works, own, "w", "{metadata: {annotations: {a: b}}}"),
-		"owns a work":                      agent.patch(t, works, own, "w", "{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: u}]}}"),
-		"adds another finalizer":           agent.patch(t, works, own, "w", "{metadata: {finalizers: [example.com/hold]}}"),
-		"creates a set":                    agent.dryRun(t, sets, set(t, "s", executor)),
+		"owns a work": agent.patch(t, works, own, "w",
+			"{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: u}]}}"),
+		"adds another finalizer": agent.patch(t, works, own, "w", "{metadata: {finalizers: [example.com/hold]}}"),
+		"creates a set":          agent.dryRun(t, sets, set(t, "s", executor)),
 	} {
 		t.Run(name, func(t *testing.T) { wantRefused(t, err, 403, "") })
 	}
@@ -79,9 +80,18 @@ func TestVector37AuthorOfASetNeedsExecuteAs(t *testing.T) {
 	bind(t, author, team, "berth:delivery:editor")
 	bind(t, deploying, team, "berth:delivery:editor")
 	bind(t, deploying, team, "as-deployer", executeAs(deployer))
-	awaitAllowed(t, author, nil, authorizationv1.ResourceAttributes{Verb: "create", Group: sets.Group, Resource: sets.Resource, Namespace: team})
-	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{Verb: "execute-as", Group: works.Group, Resource: works.Resource, Namespace: team, Name: deployer})
-	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{Verb: "create", Group: sets.Group, Resource: sets.Resource, Namespace: team})
+	awaitAllowed(t, author, nil, authorizationv1.ResourceAttributes{
+		Verb: "create", Group: sets.Group, Resource: sets.Resource,
+		Namespace: team,
+	})
+	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{
+		Verb: "execute-as", Group: works.Group, Resource: works.Resource,
+		Namespace: team, Name: deployer,
+	})
+	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{
+		Verb: "create", Group: sets.Group, Resource: sets.Resource,
+		Namespace: team,
+	})
 
 	wantRefused(t, author.dryRun(t, sets, set(t, "s", executor)), 403, noExecuteAs+team)
 	wantRefused(t, author.dryRun(t, sets, set(t, "s", "")), 403, "executor /klusterlet-work-sa in namespace "+team)
@@ -109,12 +119,19 @@ func TestVector38EditorOfManifestsNeedsExecuteAs(t *testing.T) {
 	editor, deploying := newUser(t, "editor"), newUser(t, "deploying-editor")
 	for _, who := range []*user{editor, deploying} {
 		bind(t, who, own, "work-editor", allVerbsOn("manifestworks"))
-		awaitAllowed(t, who, nil, authorizationv1.ResourceAttributes{Verb: "create", Group: works.Group, Resource: works.Resource, Namespace: own})
+		awaitAllowed(t, who, nil, authorizationv1.ResourceAttributes{
+			Verb: "create", Group: works.Group, Resource: works.Resource,
+			Namespace: own,
+		})
 	}
 	bind(t, deploying, own, "as-deployer", executeAs(deployer))
-	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{Verb: "execute-as", Group: works.Group, Resource: works.Resource, Namespace: own, Name: deployer})
+	awaitAllowed(t, deploying, nil, authorizationv1.ResourceAttributes{
+		Verb: "execute-as", Group: works.Group, Resource: works.Resource,
+		Namespace: own, Name: deployer,
+	})
 
-	const manifests = "{spec: {workload: {manifests: [" + configMap + ", {apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: b}}]}}}"
+	const manifests = "{spec: {workload: {manifests: [" + configMap +
+		", {apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: b}}]}}}"
 	wantRefused(t, editor.patch(t, works, own, "edited", manifests), 403, noExecuteAs+own)
 	wantRefused(t, editor.patch(t, works, own, "edited", "{spec: {executor: null}}"), 403, "executor /klusterlet-work-sa in namespace "+own)
 	wantRefused(t, deploying.patch(t, works, own, "edited", "{spec: {executor: null}}"), 403, "executor /klusterlet-work-sa in namespace "+own)
@@ -135,8 +152,14 @@ func TestVector39OwnerIsForTheManager(t *testing.T) {
 	editor := newUser(t, "owner-editor")
 	bind(t, editor, own, "work-editor", allVerbsOn("manifestworks"))
 	bind(t, editor, own, "as-deployer", executeAs(deployer))
-	awaitAllowed(t, editor, nil, authorizationv1.ResourceAttributes{Verb: "create", Group: works.Group, Resource: works.Resource, Namespace: own})
-	awaitAllowed(t, editor, nil, authorizationv1.ResourceAttributes{Verb: "execute-as", Group: works.Group, Resource: works.Resource, Namespace: own, Name: deployer})
+	awaitAllowed(t, editor, nil, authorizationv1.ResourceAttributes{
+		Verb: "create", Group: works.Group, Resource: works.Resource,
+		Namespace: own,
+	})
+	awaitAllowed(t, editor, nil, authorizationv1.ResourceAttributes{
+		Verb: "execute-as", Group: works.Group, Resource: works.Resource,
+		Namespace: own, Name: deployer,
+	})
 	owned := work(t, own, "owned", executor)
 	owned.SetLabels(map[string]string{"work.open-cluster-management.io/manifestworkreplicaset": "team.s"})
 	owned.SetAnnotations(map[string]string{"berth-project.io/owner-uid": "u"})
@@ -149,8 +172,12 @@ func TestVector39OwnerIsForTheManager(t *testing.T) {
 	wantRefused(t, editor.dryRun(t, works, created), 403, refusal)
 	wantRefused(t, editor.patch(t, works, own, "owned", "{metadata: {labels: null}}"), 403, refusal)
 	wantRefused(t, editor.patch(t, works, own, "owned", "{metadata: {annotations: {berth-project.io/owner-uid: v}}}"), 403, refusal)
-	wantRefused(t, editor.patch(t, works, own, "free", "{metadata: {labels: {work.open-cluster-management.io/manifestworkreplicaset: team.s}}}"), 403, refusal)
-	for _, key := range []string{"owner-uid", "template-hash", "template-generation", "revision", "started-at", "placements", "propagated-labels"} {
+	wantRefused(t, editor.patch(t, works, own, "free", "{metadata: {labels: "+
+		"{work.open-cluster-management.io/manifestworkreplicaset: team.s}}}"), 403, refusal)
+	for _, key := range []string{
+		"owner-uid", "template-hash", "template-generation", "revision", "started-at", "placements",
+		"propagated-labels",
+	} {
 		wantRefused(t, editor.patch(t, works, own, "free", "{metadata: {annotations: {berth-project.io/"+key+": x}}}"), 403, refusal)
 	}
 	if err := editor.patch(t, works, own, "owned", "{metadata: {labels: {a: b}, annotations: {a: b}}}"); err != nil {

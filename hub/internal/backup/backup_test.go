@@ -181,11 +181,23 @@ func TestAnUnfitBackupIsRefused(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct{ path, key, want string }{
-		"a newer format":                 {path: write(withManifest(t, `{"format":2,"files":"changed"}`)), want: "it has format 2, and this release reads format 1"},
-		"a manifest that is no JSON":     {path: write(withManifest(t, "{")), want: errDamaged.Error()},
-		"a file outside the folder":      {path: write(withManifest(t, `{"format":1,"files":[{"name":"../admin"}]}`)), want: `it lists the file "../admin"`},
-		"a file twice":                   {path: write(withManifest(t, `{"format":1,"files":[{"name":"a"},{"name":"a"}]}`)), want: `it lists the file "a"`},
-		"a file that is missing":         {path: write(withManifest(t, `{"format":1,"files":[{"name":"a"}]}`)), want: "reading a: " + errDamaged.Error()},
+		"a newer format": {
+			path: write(withManifest(t, `{"format":2,"files":"changed"}`)),
+			want: "it has format 2, and this release reads format 1",
+		},
+		"a manifest that is no JSON": {path: write(withManifest(t, "{")), want: errDamaged.Error()},
+		"a file outside the folder": {
+			path: write(withManifest(t, `{"format":1,"files":[{"name":"../admin"}]}`)),
+			want: `it lists the file "../admin"`,
+		},
+		"a file twice": {
+			path: write(withManifest(t, `{"format":1,"files":[{"name":"a"},{"name":"a"}]}`)),
+			want: `it lists the file "a"`,
+		},
+		"a file that is missing": {
+			path: write(withManifest(t, `{"format":1,"files":[{"name":"a"}]}`)),
+			want: "reading a: " + errDamaged.Error(),
+		},
 		"another file":                   {path: write([]byte(strings.Repeat("text ", 500))), want: errNoBackup.Error()},
 		"an empty file":                  {path: write(nil), want: errDamaged.Error()},
 		"no file":                        {path: filepath.Join(t.TempDir(), "none"), want: "no such file"},
@@ -220,7 +232,9 @@ func TestNothingIsLeftOfABackupThatFails(t *testing.T) {
 		want    error
 	}{
 		"the content cannot be collected": {collect: func() (Manifest, []Source, error) { return Manifest{}, nil, errBoom }, want: errBoom},
-		"a file is missing":               {collect: func() (Manifest, []Source, error) { return Manifest{}, []Source{{Name: "port", Path: "/none"}}, nil }, want: fs.ErrNotExist},
+		"a file is missing": {collect: func() (Manifest, []Source, error) {
+			return Manifest{}, []Source{{Name: "port", Path: "/none"}}, nil
+		}, want: fs.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()

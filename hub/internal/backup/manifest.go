@@ -66,7 +66,8 @@ func decodeManifest(in io.Reader) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("reading the manifest: %w", errDamaged)
 	}
 	if version.Format != Format {
-		return Manifest{}, fmt.Errorf("it has format %d, and this release reads format %d: use the release of Berth that wrote it, or a later one", version.Format, Format)
+		return Manifest{}, fmt.Errorf("it has format %d, and this release reads format %d: use the release of Berth "+
+			"that wrote it, or a later one", version.Format, Format)
 	}
 	var out Manifest
 	if err := json.Unmarshal(data, &out); err != nil {

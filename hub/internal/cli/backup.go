@@ -53,7 +53,8 @@ func backupCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&of.DataDir, "data-dir", defaultDataDir(), "folder of the hub; also set by "+dataDirVariable)
-	command.Flags().StringVar(&of.KeyFile, keyFileFlag, "", "`file` with public keys or a private key of age, which encrypts the backup; empty: not encrypted")
+	command.Flags().StringVar(&of.KeyFile, keyFileFlag, "", "`file` with public keys or a private key of age, which encrypts the "+
+		"backup; empty: not encrypted")
 	command.AddCommand(verifyCommand(), keyCommand())
 	return command
 }

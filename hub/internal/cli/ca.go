@@ -76,7 +76,8 @@ func renewCommand(dataDir *string) *cobra.Command {
 			if err := hub.RequestRenewal(ctx, *dataDir, clock.RealClock{}); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(command.OutOrStdout(), "The certificates of the hub are renewed. The CAs of agents and of aggregated APIs follow within two minutes; see the hub's log.")
+			_, err := fmt.Fprintln(command.OutOrStdout(), "The certificates of the hub are renewed. The CAs of agents and of aggregated APIs "+
+				"follow within two minutes; see the hub's log.")
 			return err
 		},
 	}
@@ -93,7 +94,8 @@ func printReport(out io.Writer, report rotation.Report) error {
 		fmt.Fprintf(&text, "The step %q waits for the next start of the hub.\n", report.Next)
 	}
 	if len(report.Stragglers) > 0 {
-		fmt.Fprintf(&text, "The agents of %d clusters are not known to trust a new CA, and the drop of the former one cuts them off:\n", len(report.Stragglers))
+		fmt.Fprintf(&text, "The agents of %d clusters are not known to trust a new CA, and the drop of the former one cuts them off:\n",
+			len(report.Stragglers))
 	}
 	for _, straggler := range report.Stragglers {
 		fmt.Fprintf(&text, "  %s: %s\n", straggler.Cluster, straggler.Reason)

@@ -63,9 +63,11 @@ func exportCommand() *cobra.Command {
 	set.StringVar(&flags.kubeconfig, "to-kubeconfig", "", "kubeconfig of an administrator of the target")
 	set.StringVar(&flags.context, "to-context", "", "context of that kubeconfig; empty: its current one")
 	set.BoolVar(&flags.dryRun, "dry-run", false, "print what would be moved, and what hinders it")
-	set.StringVar(&flags.hubURL, "hub-url", "", "`URL` of the target for agents; empty: what it publishes in kube-public/cluster-info, else that of the kubeconfig")
+	set.StringVar(&flags.hubURL, "hub-url", "", "`URL` of the target for agents; empty: what it publishes in kube-public/cluster-info, "+
+		"else that of the kubeconfig")
 	set.StringVar(&flags.hubCAFile, "hub-ca-file", "", "file with the CA of that URL; empty: as for --hub-url")
-	set.DurationVar(&flags.tokenTTL, "token-ttl", 24*time.Hour, "how long an agent may use its token: 10 minutes to 7 days; it is replaced while the command runs")
+	set.DurationVar(&flags.tokenTTL, "token-ttl", 24*time.Hour,
+		"how long an agent may use its token: 10 minutes to 7 days; it is replaced while the command runs")
 	set.DurationVar(&flags.timeout, "timeout", 10*time.Minute, "how long to wait for the agents")
 	_ = command.MarkFlagRequired("to-kubeconfig") // the flag exists
 	return command
@@ -80,7 +82,8 @@ func (f *exportFlags) run(command *cobra.Command) error {
 		return fmt.Errorf("no hub has run in the data folder %s; name the folder of the hub with --data-dir: %w", f.dataDir, err)
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
-	target, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	target, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("reading --to-kubeconfig: %w", err)
 	}
@@ -98,7 +101,8 @@ func (f *exportFlags) run(command *cobra.Command) error {
 		Out: command.OutOrStdout(), Clock: clock.RealClock{},
 	}.Run(command.Context())
 	if utilnet.IsConnectionRefused(err) {
-		return errors.Join(err, fmt.Errorf("the hub of the data folder %s, or the target, is stopped: the hub must run to hand its agents over", f.dataDir))
+		return errors.Join(err, fmt.Errorf("the hub of the data folder %s, or the target, is stopped: the hub must run to hand its agents over",
+			f.dataDir))
 	}
 	return err
 }

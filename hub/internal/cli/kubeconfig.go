@@ -65,7 +65,8 @@ func (f *kubeconfigFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(command.OutOrStdout(), "%s is written for user %q, until %s\n", path, f.user, end.UTC().Format(time.RFC3339)); err != nil {
+	if _, err := fmt.Fprintf(command.OutOrStdout(), "%s is written for user %q, until %s\n", path, f.user,
+		end.UTC().Format(time.RFC3339)); err != nil {
 		return fmt.Errorf("printing where the kubeconfig is: %w", err)
 	}
 	return nil

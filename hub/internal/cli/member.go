@@ -71,11 +71,14 @@ func memberCommand(wiring Config) *cobra.Command {
 	set.StringVar(&flags.hub, "hub", "", "`URL` of the hub, as https://HOST:PORT")
 	set.StringVar(&flags.token, "token", "", "join `token` of the cluster")
 	set.StringVar(&flags.hash, "ca-hash", "", "`hash` of the public key of the hub's authority, as sha256:HEX")
-	set.StringVar(&flags.driver, "driver", "", "how the agent authenticates, with a token: csr by a client certificate, token where the hub signs none; empty: csr")
+	set.StringVar(&flags.driver, "driver", "", "how the agent authenticates, with a token: csr by a client certificate, token where the "+
+		"hub signs none; empty: csr")
 	set.IntVar(&flags.nodes, "nodes", 2, "number of fake nodes; those of an earlier start stay")
-	set.StringToStringVar(&flags.capacity, "node-capacity", map[string]string{"cpu": "8", "memory": "32Gi", "pods": "110"}, "`capacity` of each fake node")
+	set.StringToStringVar(&flags.capacity, "node-capacity", map[string]string{"cpu": "8", "memory": "32Gi", "pods": "110"},
+		"`capacity` of each fake node")
 	set.StringToStringVar(&flags.labels, "node-label", nil, "`labels` of each fake node, as key=value")
-	set.BoolVar(&flags.reportUsage, "report-usage", false, "let the agent report how much of the member is free, as scores by which placements rank")
+	set.BoolVar(&flags.reportUsage, "report-usage", false, "let the agent report how much of the member is free, as "+
+		"scores by which placements rank")
 	set.DurationVar(&flags.usageInterval, "usage-interval", time.Minute, "time between two such reports, from 5s to 1h")
 	command.MarkFlagsRequiredTogether("hub", "token", "ca-hash")
 	command.MarkFlagsMutuallyExclusive("data-dir", "ephemeral")
@@ -170,7 +173,10 @@ func (f *memberFlags) prepareAgent(ctx context.Context) error {
 	if err := os.MkdirAll(dir.Path(datadir.AgentFolder), 0o700); err != nil {
 		return fmt.Errorf("creating the folder of the agent: %w", err)
 	}
-	for name, data := range map[string][]byte{datadir.DriverFile: []byte(cmp.Or(f.driver, registration.DriverCSR)), datadir.BootstrapFile: bootstrap} {
+	for name, data := range map[string][]byte{
+		datadir.DriverFile:    []byte(cmp.Or(f.driver, registration.DriverCSR)),
+		datadir.BootstrapFile: bootstrap,
+	} {
 		if err := os.WriteFile(dir.Path(name), data, 0o600); err != nil {
 			return fmt.Errorf("writing the file %s of the agent: %w", name, err)
 		}

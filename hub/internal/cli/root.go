@@ -64,7 +64,8 @@ type Manager struct {
 // Command returns berth-hub itself, which serves, and its subcommands.
 func Command(wiring Config) *cobra.Command {
 	root := serveCommand(wiring)
-	root.AddCommand(demoCommand(wiring), memberCommand(wiring), kubectlCommand(), kubeconfigCommand(), caCommand(), backupCommand(), restoreCommand(), exportCommand(), versionCommand())
+	root.AddCommand(demoCommand(wiring), memberCommand(wiring), kubectlCommand(), kubeconfigCommand(), caCommand(), backupCommand(),
+		restoreCommand(), exportCommand(), versionCommand())
 	root.SilenceUsage = true
 	root.SilenceErrors = true
 	// Kubernetes' packages register their flags for every command.

@@ -74,8 +74,10 @@ func serveCommand(wiring Config) *cobra.Command {
 	set := command.Flags()
 	flags.addFlags(set)
 	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
-	set.BoolVar(&flags.unsigned, "no-agent-certificates", false, "sign no client certificates of agents, as some managed API servers; agents then join by tokens")
-	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters and scores with their status")
+	set.BoolVar(&flags.unsigned, "no-agent-certificates", false,
+		"sign no client certificates of agents, as some managed API servers; agents then join by tokens")
+	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters "+
+		"and scores with their status")
 	set.Bool("version", false, "print the hub's version")
 	if wiring.ManagerFlags != nil {
 		wiring.ManagerFlags(set)
@@ -87,14 +89,17 @@ func serveCommand(wiring Config) *cobra.Command {
 // addFlags adds the flags of every control plane.
 func (f *serveFlags) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.dataDir, "data-dir", f.dataDir, "folder that holds all the hub keeps; also set by "+dataDirVariable)
-	set.StringVar(&f.listen, "listen", "127.0.0.1", "IP `address` of the API server; 0.0.0.0 is every address of the machine, which agents on other machines need")
-	set.StringVar(&f.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; empty: the address of --listen")
+	set.StringVar(&f.listen, "listen", "127.0.0.1", "IP `address` of the API server; 0.0.0.0 is every address of the machine, which "+
+		"agents on other machines need")
+	set.StringVar(&f.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; "+
+		"empty: the address of --listen")
 	set.StringSliceVar(&f.sans, "san", nil, "further DNS `names` and IP addresses in the certificate of the API server; may be repeated")
 	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one and keeps it")
 	set.IntVar(&f.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
 	set.BoolVar(&f.workloads, "workloads", f.workloads, "run the controllers of workloads and nodes, and a scheduler")
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
-	set.StringSliceVar(&f.encrypt, "encrypt", []string{encryption.Secrets}, "`what` is encrypted at rest, with a key in the data folder: secrets, works; empty: nothing")
+	set.StringSliceVar(&f.encrypt, "encrypt", []string{encryption.Secrets},
+		"`what` is encrypted at rest, with a key in the data folder: secrets, works; empty: nothing")
 	f.quota = byteCount{text: "8Gi", bytes: hub.DefaultDatabaseQuota, lowest: minQuota, highest: maxQuota}
 	set.Var(&f.quota, "database-quota", "size of the database file beyond which the hub is read-only; 16Mi to 8Gi")
 	f.minFree = byteCount{text: "256Mi", bytes: hub.DefaultMinFreeDisk, lowest: minFreeDisk, highest: maxFreeDisk}

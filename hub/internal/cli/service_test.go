@@ -26,7 +26,8 @@ func units(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, found := range regexp.MustCompile("(?s)`/etc/systemd/system/([a-z.-]+)`[^`]*```ini\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+	for _, found := range regexp.MustCompile("(?s)`/etc/systemd/system/([a-z.-]+)`[^`]*```ini\n(.*?)```").FindAllStringSubmatch(string(page),
+		-1) {
 		out[found[1]] = found[2]
 	}
 	if len(out) != 3 {

@@ -130,7 +130,8 @@ func lockHolder(lock *os.File) int {
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data folder %s is not writable by user %d; change its permissions or choose another folder: %w", path, os.Getuid(), err)
+		return fmt.Errorf("data folder %s is not writable by user %d; change its permissions or choose another folder: %w", path, os.Getuid(),
+			err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("data folder %s is not a folder; choose another path: %w", path, err)
 	case errors.Is(err, syscall.ENOSPC):

@@ -28,7 +28,8 @@ func Restore(path string) (*Restoring, error) {
 		return nil, openError(path, err)
 	}
 	if len(entries) > 0 {
-		return nil, fmt.Errorf("data folder %s is not empty: it has %s; restore into another folder, or move this one away first", path, entries[0].Name())
+		return nil, fmt.Errorf("data folder %s is not empty: it has %s; restore into another folder, or move this one away first", path,
+			entries[0].Name())
 	}
 	dir, err := Open(path)
 	if err != nil {
@@ -80,7 +81,8 @@ func (r *Restoring) Discard() error {
 // requireComplete returns an error for a folder whose restore was interrupted.
 func (d *Dir) requireComplete() error {
 	if _, err := os.Lstat(d.Path(restoringFolder)); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("data folder %s is incomplete, because its restore was interrupted; remove the folder, and restore again", filepath.Clean(d.path))
+		return fmt.Errorf("data folder %s is incomplete, because its restore was interrupted; remove the folder, and restore again",
+			filepath.Clean(d.path))
 	}
 	return nil
 }

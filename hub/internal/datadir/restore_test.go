@@ -90,7 +90,10 @@ func TestAnInterruptedRestoreIsRefused(t *testing.T) {
 
 func TestKept(t *testing.T) {
 	path := t.TempDir()
-	for _, name := range []string{"pki/users-ca.key", "pki/admin.crt.next-1", "port", "agent/tls.key", "hub.log", "lock", "admin.kubeconfig", "etcd/member/snap/db"} {
+	for _, name := range []string{
+		"pki/users-ca.key", "pki/admin.crt.next-1", "port", "agent/tls.key", "hub.log", "lock", "admin.kubeconfig",
+		"etcd/member/snap/db",
+	} {
 		file := filepath.Join(path, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
 			t.Fatal(err)
@@ -100,7 +103,10 @@ func TestKept(t *testing.T) {
 	if diff := cmp.Diff([]string{"pki/users-ca.key", "port", "agent/tls.key"}, got); err != nil || diff != "" {
 		t.Errorf("Kept = %v (-want +got):\n%s", err, diff)
 	}
-	for name, want := range map[string]bool{"pki/a": true, "port": true, "portal": false, "etcd/member": false, "lock": false, "../pki/a": false} {
+	for name, want := range map[string]bool{
+		"pki/a": true, "port": true, "portal": false, "etcd/member": false, "lock": false,
+		"../pki/a": false,
+	} {
 		if IsKept(name) != want {
 			t.Errorf("IsKept(%q) = %t", name, !want)
 		}

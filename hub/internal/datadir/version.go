@@ -38,7 +38,8 @@ func (d *Dir) RequireVersion(kubernetes string) error {
 	}
 	last, err := version.ParseSemantic(written)
 	if err != nil {
-		return fmt.Errorf("data folder %s: %s is damaged: it has %q, and not a version such as %s; write the version of Kubernetes into it that last ran there: %w",
+		return fmt.Errorf("data folder %s: %s is damaged: it has %q, and not a version such as %s; write the version of Kubernetes into "+
+			"it that last ran there: %w",
 			d.path, d.Path(versionFile), written, kubernetes, err)
 	}
 	own, err := version.ParseSemantic(kubernetes)
@@ -47,7 +48,8 @@ func (d *Dir) RequireVersion(kubernetes string) error {
 	}
 	if last.Major() != own.Major() || last.Minor() > own.Minor() {
 		return fmt.Errorf("data folder %s has objects of Kubernetes %s, and this release runs Kubernetes %s, which may not read them: "+
-			"start the release of Berth that last ran there, or a later one; to go back, restore a backup from before the upgrade into another folder",
+			"start the release of Berth that last ran there, or a later one; to go back, restore a backup from before the "+
+			"upgrade into another folder",
 			d.path, written, kubernetes)
 	}
 	return nil

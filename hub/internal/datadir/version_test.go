@@ -27,7 +27,8 @@ func TestAFolderOfALaterMinorVersionIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := dir.RequireVersion(test.own)
-			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), dir.Path())) {
+			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), dir.Path())) {
 				t.Errorf("RequireVersion = %v, want %q and the folder in it", err, test.want)
 			}
 		})

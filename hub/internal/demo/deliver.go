@@ -44,7 +44,8 @@ func (m *members) deliver(ctx context.Context, good, broken scenario.Step) error
 	if err := m.awaitRollout(ctx, "kiosk", standsStill); err != nil {
 		return err
 	}
-	if err := m.print("\nThe next version has an image that does not exist. It stands still after %.1f s.\n", m.clock.Since(began).Seconds()); err != nil {
+	if err := m.print("\nThe next version has an image that does not exist. It stands still after %.1f s.\n",
+		m.clock.Since(began).Seconds()); err != nil {
 		return err
 	}
 	if err := m.showRollout(ctx, "status", "kiosk"); err != nil {

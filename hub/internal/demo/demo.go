@@ -182,7 +182,8 @@ func (d *demo) setTaints(ctx context.Context, cluster string, taints []any) erro
 	if err != nil {
 		return fmt.Errorf("encoding the taints of cluster %s: %w", cluster, err)
 	}
-	if _, err := d.hub.Client().Resource(scenario.Clusters).Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := d.hub.Client().Resource(scenario.Clusters).Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{}); err !=
+		nil {
 		return fmt.Errorf("changing the taints of cluster %s: %w", cluster, err)
 	}
 	return nil

@@ -74,7 +74,8 @@ func memberNames() []string { return []string{stopped, "edge-2", "edge-3"} }
 
 // story follows the members from their tokens to the return of the stopped one.
 func (m *members) story(ctx context.Context) error {
-	if err := m.print("\nThree members start, each a process with an API server, a scheduler, fake nodes\nand an agent. Each requests a certificate with a join token.\n"); err != nil {
+	if err := m.print("\nThree members start, each a process with an API server, a scheduler, fake nodes\nand an agent. Each requests a " +
+		"certificate with a join token.\n"); err != nil {
 		return err
 	}
 	began := m.clock.Now()
@@ -129,8 +130,8 @@ func (m *members) story(ctx context.Context) error {
 	return m.showReturned(ctx)
 }
 
-// report waits until Berth has decided, and prints how long that took and the selected clusters. An explanation would go on to the delivery,
-// which is still under way.
+// report waits until Berth has decided, and prints how long that took and the selected clusters. An explanation would go on to the
+// delivery, which is still under way.
 func (m *members) report(ctx context.Context, what string, began time.Time) error {
 	if err := m.hub.WaitUntilDecided(ctx); err != nil {
 		return err
@@ -171,7 +172,8 @@ func (m *members) join(ctx context.Context) error {
 
 // start starts the process of a member. It ends with this process.
 func (m *members) start(ctx context.Context, name string, flags []string) (err error) {
-	args := append([]string{"member", "--name=" + name, "--data-dir=" + filepath.Join(m.Dir, name), "--unsafe-no-fsync", "--stop-with-stdin"}, flags...)
+	args := append([]string{"member", "--name=" + name, "--data-dir=" + filepath.Join(m.Dir, name), "--unsafe-no-fsync", "--stop-with-stdin"},
+		flags...)
 	m.running[name], err = process.Start(ctx, process.NewOutput(0, readyLine), m.Program, args...)
 	return err
 }

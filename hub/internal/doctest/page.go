@@ -63,7 +63,16 @@ func normalize(text string) string {
 	for _, change := range []struct {
 		pattern *regexp.Regexp
 		as      string
-	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {secrets, "SECRET"}, {uids, "UID"}, {revisions, "REVISION"}, {columnGaps, "  "}, {trailingSpace, ""}} {
+	}{
+		{times, "TIME"},
+		{ages, "AGE"},
+		{addresses, "ADDRESS"},
+		{secrets, "SECRET"},
+		{uids, "UID"},
+		{revisions, "REVISION"},
+		{columnGaps, "  "},
+		{trailingSpace, ""},
+	} {
 		text = change.pattern.ReplaceAllString(text, change.as)
 	}
 	return text

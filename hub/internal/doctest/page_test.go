@@ -58,10 +58,16 @@ func TestSame(t *testing.T) {
 // TestRun: a page is unchanged if its commands print the output that it shows. Any other output is replaced with the printed output.
 func TestRun(t *testing.T) {
 	cases := map[string]struct{ page, want string }{
-		"equal output":      {page, page},
-		"another output":    {strings.Replace(page, "\none\n", "\nuno\n", 1), page},
-		"a variable":        {"```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n", "```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n"},
-		"in the background": {"```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n", "```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n"},
+		"equal output":   {page, page},
+		"another output": {strings.Replace(page, "\none\n", "\nuno\n", 1), page},
+		"a variable": {
+			"```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n",
+			"```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n",
+		},
+		"in the background": {
+			"```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n",
+			"```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

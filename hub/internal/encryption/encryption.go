@@ -98,7 +98,8 @@ func openKey(folder string) (string, error) {
 	}
 	encoded := strings.TrimSpace(string(data))
 	if decoded, err := base64.StdEncoding.DecodeString(encoded); err != nil || len(decoded) != keyBytes {
-		return "", fmt.Errorf("reading the key of the encryption: %s is damaged; restore it from a backup, because objects are encrypted with it", path)
+		return "", fmt.Errorf("reading the key of the encryption: %s is damaged; restore it from a backup, because objects are encrypted with it",
+			path)
 	}
 	return encoded, nil
 }
@@ -107,7 +108,8 @@ func openKey(folder string) (string, error) {
 func createKey(folder string) (string, error) {
 	path := filepath.Join(folder, keyFile)
 	if _, err := os.Lstat(filepath.Join(folder, configFile)); !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("reading the key of the encryption: %s is missing; restore it from a backup, because objects are encrypted with it", path)
+		return "", fmt.Errorf("reading the key of the encryption: %s is missing; restore it from a backup, because objects are encrypted with it",
+			path)
 	}
 	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // it never fails

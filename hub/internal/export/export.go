@@ -176,8 +176,8 @@ func (e Export) moveObjects(ctx context.Context, h *hubs) (done bool, err error)
 	return true, e.print("All objects have moved, and the manager of the target starts. The hub decides nothing any more.\n")
 }
 
-// stopManagers returns once neither manager acts any more, and the hub refuses changes. The target comes first: where its lease cannot be taken,
-// the hub goes on.
+// stopManagers returns once neither manager acts any more, and the hub refuses changes. The target comes first: where its lease cannot be
+// taken, the hub goes on.
 func (e Export) stopManagers(ctx context.Context, h *hubs) error {
 	if _, err := h.toLock.claim(ctx, nil); err != nil {
 		return fmt.Errorf("stopping the manager of the target: %w", err)
@@ -237,7 +237,8 @@ func readiness(ctx context.Context, target kubernetes.Interface) (obstacles []st
 	for _, namespace := range []string{managerNamespace, registration.JoinNamespace} {
 		_, err := target.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			obstacles = append(obstacles, fmt.Sprintf("the target has no namespace %s: install the chart there, with the registration of clusters", namespace))
+			obstacles = append(obstacles, fmt.Sprintf("the target has no namespace %s: install the chart there, with the registration of clusters",
+				namespace))
 		} else if err != nil {
 			return nil, fmt.Errorf("reading namespace %s of the target: %w", namespace, err)
 		}

@@ -191,9 +191,15 @@ func (h *handOver) publish(ctx context.Context, cluster *clusterv1.ManagedCluste
 	for _, object := range []client.Object{
 		secret,
 		&rbacv1.Role{ObjectMeta: own, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{registration.HandOverName}, Verbs: []string{"get"}},
+			{
+				APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{registration.HandOverName},
+				Verbs: []string{"get"},
+			},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: own, Subjects: agents.Subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.Name}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: own, Subjects: agents.Subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.Name},
+		},
 	} {
 		if err := h.source.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("replacing the former hand-over of %s: %w", cluster.Name, err)
@@ -227,7 +233,10 @@ func (h *handOver) end(ctx context.Context, cluster *clusterv1.ManagedCluster) e
 		return nil
 	}
 	own := metav1.ObjectMeta{Namespace: cluster.Name, Name: registration.HandOverName}
-	for _, object := range []client.Object{&corev1.Secret{ObjectMeta: own}, &rbacv1.RoleBinding{ObjectMeta: own}, &rbacv1.Role{ObjectMeta: own}} {
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: own}, &rbacv1.RoleBinding{ObjectMeta: own},
+		&rbacv1.Role{ObjectMeta: own},
+	} {
 		if err := h.source.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("ending the hand-over of %s: %w", cluster.Name, err)
 		}

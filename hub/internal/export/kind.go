@@ -49,7 +49,10 @@ func kinds() []kind {
 		berth(clusterv1beta2.GroupVersion, kindSet, "managedclustersets", true),
 		berth(clusterv1.SchemeGroupVersion, kindCluster, "managedclusters", true),
 		{name: kindLease, resource: coordinationv1.SchemeGroupVersion.WithResource("leases")},
-		{name: "Secret", resource: corev1.SchemeGroupVersion.WithResource("secrets"), namespace: probeNamespace, selector: clusterv1.ProbeClusterLabelKey},
+		{
+			name: "Secret", resource: corev1.SchemeGroupVersion.WithResource("secrets"), namespace: probeNamespace,
+			selector: clusterv1.ProbeClusterLabelKey,
+		},
 		berth(addonv1alpha1.GroupVersion, "ClusterManagementAddOn", "clustermanagementaddons", true),
 		berth(addonv1alpha1.GroupVersion, "AddOnTemplate", "addontemplates", false),
 		berth(addonv1alpha1.GroupVersion, "AddOnDeploymentConfig", "addondeploymentconfigs", false),

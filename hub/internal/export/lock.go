@@ -32,8 +32,8 @@ const (
 
 var errOtherHolder = errors.New("another export holds the lease")
 
-// lock is the lease of a manager. The holder of a lock has it until it releases it, also over its own end: a manager must not act on half of
-// the objects of an export that was interrupted.
+// lock is the lease of a manager. The holder of a lock has it until it releases it, also over its own end: a manager must not act on half
+// of the objects of an export that was interrupted.
 type lock struct {
 	hub    kubernetes.Interface
 	clock  clock.Clock
@@ -144,7 +144,8 @@ func (l lock) state(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the Lease %s/%s: %w", managerNamespace, managerLease, err)
 	}
-	if found.Spec.LeaseDurationSeconds == nil || *found.Spec.LeaseDurationSeconds != math.MaxInt32 || found.Annotations[targetAnnotation] == "" {
+	if found.Spec.LeaseDurationSeconds == nil || *found.Spec.LeaseDurationSeconds != math.MaxInt32 ||
+		found.Annotations[targetAnnotation] == "" {
 		return nil, nil //nolint:nilnil // as above
 	}
 	return found.Annotations, nil
@@ -153,7 +154,8 @@ func (l lock) state(ctx context.Context) (map[string]string, error) {
 // complete records that the target has all objects.
 func (l lock) complete(ctx context.Context) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, completeAnnotation)
-	_, err := l.hub.CoordinationV1().Leases(managerNamespace).Patch(ctx, managerLease, "application/merge-patch+json", patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err := l.hub.CoordinationV1().Leases(managerNamespace).Patch(ctx, managerLease, "application/merge-patch+json", patch,
+		metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("recording that the hub has moved: %w", err)
 	}

@@ -80,7 +80,8 @@ func makePlan(ctx context.Context, source inventory, target metadata.Interface) 
 		}
 		out.Counts = append(out.Counts, count)
 		if len(foreign) > 0 {
-			out.Obstacles = append(out.Obstacles, fmt.Sprintf("the target has %s that are not of this hub: %s; %s", k.resource.Resource, named(foreign), remedy(k)))
+			out.Obstacles = append(out.Obstacles, fmt.Sprintf("the target has %s that are not of this hub: %s; %s", k.resource.Resource,
+				named(foreign), remedy(k)))
 		}
 	}
 	out.Notes = notes(source)
@@ -124,7 +125,8 @@ func mayExist(k kind, source, target metav1.Object) bool {
 
 func remedy(k kind) string {
 	if k.name == kindNamespace {
-		return fmt.Sprintf("if a namespace is meant for the agent of the cluster of its name, label it %s=NAME; delete it otherwise", clusterv1.ClusterNameLabelKey)
+		return fmt.Sprintf("if a namespace is meant for the agent of the cluster of its name, label it %s=NAME; delete it otherwise",
+			clusterv1.ClusterNameLabelKey)
 	}
 	return "delete them, or rename those of the hub"
 }

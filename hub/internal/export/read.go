@@ -48,10 +48,13 @@ func readInventory(ctx context.Context, source dynamic.Interface) (inventory, er
 	return out, out.dropAccounts(ctx, source)
 }
 
-// dropAccounts removes the record of the service account of an agent that exists, so that the target creates another. The record of an account
-// that was deleted stays: it revokes the agent.
+// dropAccounts removes the record of the service account of an agent that exists, so that the target creates another. The record of an
+// account that was deleted stays: it revokes the agent.
 func (i inventory) dropAccounts(ctx context.Context, source dynamic.Interface) error {
-	accounts, err := list(ctx, source, kind{resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), fields: metav1.ObjectNameField + "=" + registration.AgentAccount})
+	accounts, err := list(ctx, source, kind{
+		resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
+		fields:   metav1.ObjectNameField + "=" + registration.AgentAccount,
+	})
 	if err != nil {
 		return fmt.Errorf("reading the accounts of agents: %w", err)
 	}

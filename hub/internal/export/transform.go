@@ -19,7 +19,10 @@ import (
 func moved(k kind, source *unstructured.Unstructured, generation int64, uids func(types.UID) (types.UID, bool)) *unstructured.Unstructured {
 	out := source.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+	for _, field := range []string{
+		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "selfLink",
+	} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	annotations := maps.Clone(source.GetAnnotations())
@@ -108,6 +111,8 @@ func asWanted(stored, want *unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	return equality.Semantic.DeepEqual(stored.GetLabels(), want.GetLabels()) && equality.Semantic.DeepEqual(stored.GetAnnotations(), want.GetAnnotations()) &&
-		equality.Semantic.DeepEqual(stored.GetFinalizers(), want.GetFinalizers()) && equality.Semantic.DeepEqual(stored.GetOwnerReferences(), want.GetOwnerReferences())
+	return equality.Semantic.DeepEqual(stored.GetLabels(), want.GetLabels()) &&
+		equality.Semantic.DeepEqual(stored.GetAnnotations(), want.GetAnnotations()) &&
+		equality.Semantic.DeepEqual(stored.GetFinalizers(), want.GetFinalizers()) &&
+		equality.Semantic.DeepEqual(stored.GetOwnerReferences(), want.GetOwnerReferences())
 }

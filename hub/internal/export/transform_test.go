@@ -17,19 +17,30 @@ func TestMovedKeepsWhatTheHubDecides(t *testing.T) {
 	work := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
 		"metadata": map[string]any{
-			"namespace": "c1", "name": "w", "uid": "old", "resourceVersion": "7", "generation": int64(4), "creationTimestamp": "2026-01-01T00:00:00Z",
-			"finalizers":      []any{"cluster.open-cluster-management.io/manifest-work-cleanup"},
-			"labels":          map[string]any{"a": "b"},
-			"annotations":     map[string]any{"berth-project.io/owner-uid": "old-owner", "berth-project.io/template-generation": "4", "berth-project.io/hand-over": "x"},
-			"ownerReferences": []any{map[string]any{"kind": "A", "name": "a", "apiVersion": "v1", "uid": "old-owner"}, map[string]any{"kind": "B", "name": "b", "apiVersion": "v1", "uid": "unknown"}},
+			"namespace": "c1", "name": "w", "uid": "old", "resourceVersion": "7", "generation": int64(4),
+			"creationTimestamp": "2026-01-01T00:00:00Z",
+			"finalizers":        []any{"cluster.open-cluster-management.io/manifest-work-cleanup"},
+			"labels":            map[string]any{"a": "b"},
+			"annotations": map[string]any{
+				"berth-project.io/owner-uid": "old-owner", "berth-project.io/template-generation": "4",
+				"berth-project.io/hand-over": "x",
+			},
+			"ownerReferences": []any{
+				map[string]any{"kind": "A", "name": "a", "apiVersion": "v1", "uid": "old-owner"},
+				map[string]any{"kind": "B", "name": "b", "apiVersion": "v1", "uid": "unknown"},
+			},
 		},
 		"spec": map[string]any{"workload": map[string]any{}}, "status": map[string]any{"conditions": []any{}},
 	}}
 	want := map[string]any{
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
 		"metadata": map[string]any{
-			"namespace": "c1", "name": "w", "finalizers": []any{"cluster.open-cluster-management.io/manifest-work-cleanup"}, "labels": map[string]any{"a": "b"},
-			"annotations":     map[string]any{"berth-project.io/owner-uid": "new-owner", "berth-project.io/template-generation": "2", "berth-project.io/original-uid": "old"},
+			"namespace": "c1", "name": "w", "finalizers": []any{"cluster.open-cluster-management.io/manifest-work-cleanup"},
+			"labels": map[string]any{"a": "b"},
+			"annotations": map[string]any{
+				"berth-project.io/owner-uid": "new-owner", "berth-project.io/template-generation": "2",
+				"berth-project.io/original-uid": "old",
+			},
 			"ownerReferences": []any{map[string]any{"kind": "A", "name": "a", "apiVersion": "v1", "uid": "new-owner"}},
 		},
 		"spec": map[string]any{"workload": map[string]any{}},
@@ -54,7 +65,10 @@ func TestMovedKeepsWhatTheHubDecides(t *testing.T) {
 func TestMovedStatusKeepsWhichGenerationWasObserved(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"generation": int64(4)},
-		"status":   map[string]any{"observedGeneration": int64(4), "list": []any{map[string]any{"observedGeneration": int64(3), "value": int64(3)}}},
+		"status": map[string]any{
+			"observedGeneration": int64(4),
+			"list":               []any{map[string]any{"observedGeneration": int64(3), "value": int64(3)}},
+		},
 	}}
 	want := map[string]any{"observedGeneration": int64(2), "list": []any{map[string]any{"observedGeneration": int64(1), "value": int64(3)}}}
 	if diff := cmp.Diff(want, movedStatus(object, 2)); diff != "" {
@@ -66,7 +80,10 @@ func TestOvertakesReturnsWhetherTheAgeOfTwoWorksMustDiffer(t *testing.T) {
 	work := func(name string, objects ...string) object {
 		manifests := []any{}
 		for _, each := range objects {
-			manifests = append(manifests, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "n", "name": each}})
+			manifests = append(manifests, map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{"namespace": "n", "name": each},
+			})
 		}
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": name}, "spec": map[string]any{"workload": map[string]any{"manifests": manifests}},

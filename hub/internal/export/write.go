@@ -86,8 +86,8 @@ func (w *writer) each(ctx context.Context, k kind, objects []object, do func(con
 	return group.Wait() //nolint:wrapcheck // each error names its object
 }
 
-// inOrder calls do for the objects of a namespace. Of two works with one object on the member, the older one owns it, and within a second the
-// first by name. So a younger work with an earlier name waits for the next second.
+// inOrder calls do for the objects of a namespace. Of two works with one object on the member, the older one owns it, and within a second
+// the first by name. So a younger work with an earlier name waits for the next second.
 func (w *writer) inOrder(ctx context.Context, k kind, objects []object, do func(context.Context, kind, object) error) error {
 	var rivals *rivalries
 	if k.name == kindWork && len(objects) > 1 {
@@ -136,7 +136,8 @@ func (w *writer) persist(ctx context.Context, k kind, source object, do func(con
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err) ||
-		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // write makes the target have an object with its status, and records its UID there.

@@ -15,7 +15,8 @@ const (
 	role       = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\n"
 	namespace  = "apiVersion: v1\nkind: Namespace\nmetadata: {name: berth}\n"
 	definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: boats.test}\n"
-	list       = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: berth}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: berth}}\n"
+	list       = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: berth}}\n- " +
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: berth}}\n"
 )
 
 func names(objects []object) []string {
@@ -28,7 +29,10 @@ func names(objects []object) []string {
 
 func TestParseOrdersTheObjects(t *testing.T) {
 	set, err := Parse(
-		fstest.MapFS{"a/1.yaml": file("# comment\n---\n" + role + "---\n" + definition), "a/kustomization.yaml": file("resources: []"), "a/notes.txt": file("x")},
+		fstest.MapFS{
+			"a/1.yaml": file("# comment\n---\n" + role + "---\n" + definition), "a/kustomization.yaml": file("resources: []"),
+			"a/notes.txt": file("x"),
+		},
 		fstest.MapFS{"2.yml": file(list), "3.yaml": file(namespace)},
 	)
 	if err != nil {
@@ -81,7 +85,8 @@ func TestEstablished(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := established(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": c.conditions}}}); err != nil {
+			if err := established(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": c.conditions}}}); err !=
+				nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

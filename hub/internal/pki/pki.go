@@ -96,7 +96,8 @@ func Existing(dir, name string, now time.Time) (*Authority, error) {
 	keyPEM, err := os.ReadFile(files.Key)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Not wrapped: a lost key must not look like an authority that was never created.
-		return nil, fmt.Errorf("reading the key of %s: %s is missing; restore it, or delete %s to get new certificates", files.Cert, files.Key, dir)
+		return nil, fmt.Errorf("reading the key of %s: %s is missing; restore it, or delete %s to get new certificates", files.Cert, files.Key,
+			dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of %s: %w", files.Cert, err)

@@ -83,7 +83,8 @@ func (r *Release) has(program string) bool {
 func (r *Release) versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	printed, err := exec.CommandContext(ctx, filepath.Join(r.folder, program), "--version").Output() //nolint:gosec // the caller chooses the folder
+	printed, err := exec.CommandContext(ctx, filepath.Join(r.folder, program),
+		"--version").Output() //nolint:gosec // the caller chooses the folder
 	if err != nil {
 		return "", fmt.Errorf("reading the version of %s in %s; `make slow` builds it: %w", program, r.folder, err)
 	}
@@ -168,7 +169,8 @@ func (r *Release) StartEtcd(ctx context.Context, opts embed.EtcdOptions, logs em
 	if err != nil {
 		return nil, err
 	}
-	child, err := process.Start(ctx, process.NewOutput(maxOutputBytes, ""), filepath.Join(r.folder, etcdServer), etcdFlags(opts, client, peer)...)
+	child, err := process.Start(ctx, process.NewOutput(maxOutputBytes, ""), filepath.Join(r.folder, etcdServer),
+		etcdFlags(opts, client, peer)...)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd %s: %w", r.versions.Etcd, err)
 	}

@@ -85,7 +85,8 @@ func (a *Authority) readFormer(now time.Time) error {
 	}
 	certs, err := certutil.ParseCertsPEM(text)
 	if err != nil {
-		return fmt.Errorf("reading the former CAs of %s: %s is damaged; restore it from a backup, or remove it: then certificates of a former CA are not trusted: %w",
+		return fmt.Errorf("reading the former CAs of %s: %s is damaged; restore it from a backup, or remove it: then certificates of a "+
+			"former CA are not trusted: %w",
 			a.name, a.path(formerSuffix), err)
 	}
 	for _, cert := range certs {

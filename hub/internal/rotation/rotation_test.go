@@ -93,8 +93,9 @@ func TestADropIsRefusedWhileAgentsDoNotFollow(t *testing.T) {
 		stranded   []string
 		want       string
 	}{
-		"every agent follows":             {nil, nil, ""},
-		"agents do not follow":            {many[:2], nil, "dropping CA users-ca: agents would no longer reach the hub, of 2 clusters: c00, c01;"},
+		"every agent follows": {nil, nil, ""},
+		"agents do not follow": {many[:2], nil, "dropping CA users-ca: agents would no longer reach the " +
+			"hub, of 2 clusters: c00, c01;"},
 		"one of them is given up":         {many[:2], []string{"c00"}, "of 1 clusters: c01;"},
 		"all of them are given up":        {many[:2], []string{"c00", "c01"}, ""},
 		"all are given up without a name": {many, []string{"*"}, ""},
@@ -115,7 +116,10 @@ func TestADropIsRefusedWhileAgentsDoNotFollow(t *testing.T) {
 }
 
 func TestADamagedStateIsRefused(t *testing.T) {
-	for _, text := range []string{"", "{}", `{"signing":"../etcd-ca"}`, `{"signing":"users-ca","former":"users-ca-0"}`, `{"signing":"users-ca","tokenKey":"etcd-ca"}`} {
+	for _, text := range []string{
+		"", "{}", `{"signing":"../etcd-ca"}`, `{"signing":"users-ca","former":"users-ca-0"}`,
+		`{"signing":"users-ca","tokenKey":"etcd-ca"}`,
+	} {
 		_, folder := newFolder(t, "users-ca")
 		if err := os.WriteFile(filepath.Join(folder, stateFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

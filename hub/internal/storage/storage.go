@@ -69,7 +69,8 @@ func (s State) full() string {
 	case s.Free < minFree:
 		return fmt.Sprintf("its disk has %s of free space, and %s are needed; free some space", mebibytes(s.Free), mebibytes(minFree))
 	case s.ReadOnly && s.Size >= quota:
-		return fmt.Sprintf("it has %s of the quota of %s, of which %s are in use; delete objects, or start the hub with a larger --database-quota",
+		return fmt.Sprintf("it has %s of the quota of %s, of which %s are in use; delete objects, or start the hub "+
+			"with a larger --database-quota",
 			mebibytes(s.Size), mebibytes(s.Quota), mebibytes(s.InUse))
 	default:
 		return ""

@@ -2,9 +2,9 @@
 // feature.open-cluster-management.io/addon-<name> is available, unhealthy or unreachable. Placements select by these labels.
 //
 // It reads condition Available of the ManagedClusterAddOns in the namespace of the cluster, and writes no other label. While the cluster is
-// Unknown, the controller sets this condition of its add-ons to Unknown too, since no agent reports it then. An add-on with customized health
-// keeps it. The controller installs no add-on. The invariant: a cluster has a feature label exactly for each add-on in its namespace that is
-// not being deleted.
+// Unknown, the controller sets this condition of its add-ons to Unknown too, since no agent reports it then. An add-on with customized
+// health keeps it. The controller installs no add-on. The invariant: a cluster has a feature label exactly for each add-on in its namespace
+// that is not being deleted.
 package health
 
 import (
@@ -47,7 +47,8 @@ type Options struct {
 func Add(mgr manager.Manager, options Options) error {
 	kind := addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn")
 	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return fmt.Errorf("adding the addon controller: the hub does not serve ManagedClusterAddOn; apply config/crd, or leave addon out of --controllers: %w", err)
+		return fmt.Errorf("adding the addon controller: the hub does not serve ManagedClusterAddOn; apply config/crd, or leave "+
+			"addon out of --controllers: %w", err)
 	}
 	r := &reconciler{client: mgr.GetClient(), options: options}
 	err := builder.ControllerManagedBy(mgr).

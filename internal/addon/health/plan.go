@@ -27,7 +27,8 @@ func labels(cluster *clusterv1.ManagedCluster, addOns []addonv1alpha1.ManagedClu
 	if out == nil {
 		out = map[string]string{}
 	}
-	reachable := !meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+	reachable := !meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable,
+		metav1.ConditionUnknown)
 	for i := range addOns {
 		key := addonv1alpha1.AddonFeatureLabelPrefix + addOns[i].Name
 		if addOns[i].DeletionTimestamp.IsZero() && len(validation.IsQualifiedName(key)) == 0 {
@@ -37,8 +38,8 @@ func labels(cluster *clusterv1.ManagedCluster, addOns []addonv1alpha1.ManagedClu
 	return out
 }
 
-// withUnknownHealth returns an add-on with the condition Available that it gets while its cluster has Unknown: the reason and the message are
-// those of the cluster. It returns nil where nothing changes: the cluster is reachable, the add-on has no health to lose, or it alone
+// withUnknownHealth returns an add-on with the condition Available that it gets while its cluster has Unknown: the reason and the message
+// are those of the cluster. It returns nil where nothing changes: the cluster is reachable, the add-on has no health to lose, or it alone
 // writes its health.
 func withUnknownHealth(cluster *clusterv1.ManagedCluster, addOn *addonv1alpha1.ManagedClusterAddOn) *addonv1alpha1.ManagedClusterAddOn {
 	lost := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)

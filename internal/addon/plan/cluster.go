@@ -40,8 +40,8 @@ type cluster struct {
 	// wants is what the cluster has to reach, and obstacle why it cannot.
 	wants    []want
 	obstacle string
-	// fault is the refusal of the last write with what the cluster has to reach, formerFault that of the one with the former configurations; nil
-	// without one.
+	// fault is the refusal of the last write with what the cluster has to reach, formerFault that of the one with the former configurations;
+	// nil without one.
 	fault, formerFault *evidence.Fault
 
 	state   rollout.State
@@ -107,7 +107,8 @@ func (p *planner) mayBeRuledByAnother(c *cluster) bool {
 
 // isConfigured reports whether the hub wrote the configurations of an add-on before.
 func isConfigured(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
-	return len(addOn.Status.ConfigReferences) > 0 || meta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ManagedClusterAddOnConditionConfigured) != nil
+	return len(addOn.Status.ConfigReferences) > 0 || meta.FindStatusCondition(addOn.Status.Conditions,
+		addonv1alpha1.ManagedClusterAddOnConditionConfigured) != nil
 }
 
 // stateOf returns how far the configurations have come on the cluster of an add-on, and since when. A nil add-on is StateToApply. Since is
@@ -144,7 +145,8 @@ func reportedState(addOn *addonv1alpha1.ManagedClusterAddOn) (rollout.State, *me
 	is := func(condition *metav1.Condition, status metav1.ConditionStatus) bool {
 		return condition != nil && condition.Status == status
 	}
-	progressing, degraded := find(addonv1alpha1.ManagedClusterAddOnConditionProgressing), find(addonv1alpha1.ManagedClusterAddOnConditionDegraded)
+	progressing, degraded := find(addonv1alpha1.ManagedClusterAddOnConditionProgressing),
+		find(addonv1alpha1.ManagedClusterAddOnConditionDegraded)
 	available := find(addonv1alpha1.ManagedClusterAddOnConditionAvailable)
 	if !isApplied(addOn.Status.ConfigReferences) && degraded != nil && degraded.LastTransitionTime.Time.Before(startOf(addOn)) {
 		degraded = nil // it is about the configurations before
@@ -156,7 +158,8 @@ func reportedState(addOn *addonv1alpha1.ManagedClusterAddOn) (rollout.State, *me
 		return rollout.StateFailed, degraded
 	case progressing == nil && len(addOn.Status.ConfigReferences) == 0 && is(available, metav1.ConditionTrue):
 		return rollout.StateSucceeded, available // an add-on without configurations that does not report its progress
-	case !isApplied(addOn.Status.ConfigReferences) || !is(progressing, metav1.ConditionFalse) || progressing.Reason != addonv1alpha1.ProgressingReasonCompleted:
+	case !isApplied(addOn.Status.ConfigReferences) || !is(progressing, metav1.ConditionFalse) ||
+		progressing.Reason != addonv1alpha1.ProgressingReasonCompleted:
 		return rollout.StateProgressing, progressing
 	case is(available, metav1.ConditionFalse):
 		return rollout.StateFailed, available
@@ -197,7 +200,8 @@ func (p *planner) creation(c *cluster) (write Write, ok bool) {
 	object := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
 		Namespace: c.name, Name: p.in.AddOn.Name, Annotations: p.copiedAnnotations(c),
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: p.in.AddOn.Name, UID: p.in.AddOn.UID, Controller: new(true),
+			APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: p.in.AddOn.Name, UID: p.in.AddOn.UID,
+			Controller: new(true),
 		}},
 	}}
 	object.Annotations[addonv1alpha1.PlacementAnnotation], object.Annotations[addonv1alpha1.ConfigHashAnnotation] = s.key, hashOf(wants)
@@ -215,8 +219,8 @@ func (p *planner) copiedAnnotations(c *cluster) map[string]string {
 	return out
 }
 
-// installObstacle returns why the add-on cannot be installed on a cluster; empty where it can. The namespace of an imported cluster may be that
-// of a team, since the inventory chose the name.
+// installObstacle returns why the add-on cannot be installed on a cluster; empty where it can. The namespace of an imported cluster may be
+// that of a team, since the inventory chose the name.
 func (p *planner) installObstacle(c *cluster) string {
 	if registration.Imported(p.in.Clusters[c.name]) {
 		return "the cluster is imported from another inventory and has no agent of this hub"
@@ -228,7 +232,8 @@ func (p *planner) installObstacle(c *cluster) string {
 	if size <= maxCopied {
 		return ""
 	}
-	return fmt.Sprintf("the annotations %s* of the cluster have %d bytes, and at most %d are copied to a new add-on: shorten them", addonv1alpha1.AnnotationPrefix, size, maxCopied)
+	return fmt.Sprintf("the annotations %s* of the cluster have %d bytes, and at most %d are copied to a new add-on: shorten them",
+		addonv1alpha1.AnnotationPrefix, size, maxCopied)
 }
 
 // annotation returns the write that records which placement rules the add-on of a cluster. Ok is false where it is on record.
@@ -305,7 +310,8 @@ func (p *planner) statusOf(c *cluster) *addonv1alpha1.ManagedClusterAddOnStatus 
 		if c.obstacle == "" && !c.waits && meta.IsStatusConditionFalse(out.Conditions, addonv1alpha1.ManagedClusterAddOnConditionConfigured) {
 			p.setCondition(c, out, metav1.Condition{
 				Type: addonv1alpha1.ManagedClusterAddOnConditionConfigured, Status: metav1.ConditionFalse,
-				Reason: addonv1alpha1.ConfiguredReasonNotConfigured, Message: "The add-on keeps the configurations that it has until its cluster is started",
+				Reason: addonv1alpha1.ConfiguredReasonNotConfigured, Message: "The add-on keeps the configurations that it has " +
+					"until its cluster is started",
 			})
 		}
 		return out

@@ -74,7 +74,9 @@ func objectOf(kind addonv1alpha1.ConfigGroupResource, name addonv1alpha1.ConfigR
 }
 
 func supports(addOn *addonv1alpha1.ClusterManagementAddOn, kind addonv1alpha1.ConfigGroupResource) bool {
-	return slices.ContainsFunc(addOn.Spec.SupportedConfigs, func(meta addonv1alpha1.ConfigMeta) bool { return meta.ConfigGroupResource == kind })
+	return slices.ContainsFunc(addOn.Spec.SupportedConfigs, func(meta addonv1alpha1.ConfigMeta) bool {
+		return meta.ConfigGroupResource == kind
+	})
 }
 
 // wantsOf returns what a cluster has to reach, and why it cannot; the fault is empty if it can.
@@ -98,7 +100,8 @@ func (p *planner) choose(sources ...[]addonv1alpha1.AddOnConfig) (wants []want, 
 		}
 		for _, config := range source {
 			if !supports(p.in.AddOn, config.ConfigGroupResource) {
-				faults = append(faults, objectOf(config.ConfigGroupResource, config.ConfigReferent).String()+" is of a kind that supportedConfigs lacks")
+				faults = append(faults, objectOf(config.ConfigGroupResource, config.ConfigReferent).String()+
+					" is of a kind that supportedConfigs lacks")
 			}
 		}
 	}
@@ -159,7 +162,8 @@ func (p *planner) formerWants(s *placementState) []want {
 	var out []want
 	for _, reference := range before.ConfigReferences {
 		good := reference.LastKnownGoodConfig
-		if good == nil || good.SpecHash == "" || p.in.Configs[objectOf(reference.ConfigGroupResource, good.ConfigReferent)].Hash != good.SpecHash {
+		if good == nil || good.SpecHash == "" || p.in.Configs[objectOf(reference.ConfigGroupResource, good.ConfigReferent)].Hash !=
+			good.SpecHash {
 			return nil
 		}
 		out = append(out, want{reference.ConfigGroupResource, *good})
@@ -185,7 +189,8 @@ func isCurrent(addOn *addonv1alpha1.ManagedClusterAddOn, wants []want) bool {
 	references := addOn.Status.ConfigReferences
 	return len(references) == len(wants) && !slices.ContainsFunc(wants, func(w want) bool {
 		return !slices.ContainsFunc(references, func(reference addonv1alpha1.ConfigReference) bool {
-			return reference.ConfigGroupResource == w.ConfigGroupResource && reference.DesiredConfig != nil && *reference.DesiredConfig == w.ConfigSpecHash
+			return reference.ConfigGroupResource == w.ConfigGroupResource && reference.DesiredConfig != nil &&
+				*reference.DesiredConfig == w.ConfigSpecHash
 		})
 	})
 }

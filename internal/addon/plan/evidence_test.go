@@ -26,43 +26,43 @@ func rolledOut(t *testing.T, decision string, placements ...string) *state {
 }
 
 // changeTo changes the default configuration.
-func (w *state) changeTo(name, hash string) {
-	w.configs[name], w.addOn.Spec.SupportedConfigs[0].DefaultConfig.Name = hash, name
+func (s *state) changeTo(name, hash string) {
+	s.configs[name], s.addOn.Spec.SupportedConfigs[0].DefaultConfig.Name = hash, name
 }
 
 // finish rolls the present configurations out to every cluster.
-func (w *state) finish(t *testing.T) {
+func (s *state) finish(t *testing.T) {
 	t.Helper()
 	for range 12 {
-		w.settle(t)
+		s.settle(t)
 		for _, name := range fleetNames {
-			w.reports(name, true)
+			s.reports(name, true)
 		}
-		w.watch(t, 12*time.Minute)
+		s.watch(t, 12*time.Minute)
 	}
-	w.settle(t)
-	if record := w.record(); record == nil || record.FinishedTime == nil {
+	s.settle(t)
+	if record := s.record(); record == nil || record.FinishedTime == nil {
 		t.Fatalf("the rollout has not finished: %+v", record)
 	}
 }
 
 // watch lets a manager run for a time.
-func (w *state) watch(t *testing.T, span time.Duration) {
+func (s *state) watch(t *testing.T, span time.Duration) {
 	t.Helper()
-	for end := w.now.Add(span); w.now.Before(end); w.now = w.now.Add(time.Minute) {
-		w.observe()
-		w.settle(t)
+	for end := s.now.Add(span); s.now.Before(end); s.now = s.now.Add(time.Minute) {
+		s.observe()
+		s.settle(t)
 	}
 }
 
 // record returns the record of the first placement; nil without one.
-func (w *state) record() *clusterv1alpha1.RolloutRecord {
-	return w.addOn.Status.InstallProgressions[0].Rollout
+func (s *state) record() *clusterv1alpha1.RolloutRecord {
+	return s.addOn.Status.InstallProgressions[0].Rollout
 }
 
 // entry returns what is on record of a cluster; the zero value for nothing.
-func (w *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
-	for _, entry := range w.record().Clusters {
+func (s *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
+	for _, entry := range s.record().Clusters {
 		if entry.Name == cluster {
 			return entry
 		}
@@ -71,28 +71,28 @@ func (w *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
 }
 
 // passes lets hours go by.
-func (w *state) passes(t *testing.T) plan.Result {
+func (s *state) passes(t *testing.T) plan.Result {
 	t.Helper()
 	for range 5 {
-		w.observe()
-		w.settle(t)
-		w.now = w.now.Add(time.Hour)
+		s.observe()
+		s.settle(t)
+		s.now = s.now.Add(time.Hour)
 	}
-	return w.settle(t)
+	return s.settle(t)
 }
 
-func (w *state) expect(t *testing.T, reaches, progressing string) {
+func (s *state) expect(t *testing.T, reaches, progressing string) {
 	t.Helper()
-	if got := w.reaches(); got != reaches || w.progressing() != progressing {
-		t.Errorf("%q, %s, want %q, %s: %s", got, w.progressing(), reaches, progressing, w.message())
+	if got := s.reaches(); got != reaches || s.progressing() != progressing {
+		t.Errorf("%q, %s, want %q, %s: %s", got, s.progressing(), reaches, progressing, s.message())
 	}
 }
 
-func (w *state) message() string { return w.addOn.Status.InstallProgressions[0].Conditions[0].Message }
+func (s *state) message() string { return s.addOn.Status.InstallProgressions[0].Conditions[0].Message }
 
 // good returns the hash of the last known good configuration.
-func (w *state) good() string {
-	return w.addOn.Status.InstallProgressions[0].ConfigReferences[0].LastKnownGoodConfig.SpecHash
+func (s *state) good() string {
+	return s.addOn.Status.InstallProgressions[0].ConfigReferences[0].LastKnownGoodConfig.SpecHash
 }
 
 // TestWhatStartsIsOnRecordFirst: a manager that dies at any instant leaves no started cluster without a record.

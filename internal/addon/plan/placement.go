@@ -117,7 +117,8 @@ func (s *placementState) message() string {
 	var text string
 	switch {
 	case s.reading == reading.Missing:
-		return fmt.Sprintf("Placement %s does not exist or is being deleted, and its clusters keep the add-on: create it, or take it out of installStrategy.placements", s.key)
+		return fmt.Sprintf("Placement %s does not exist or is being deleted, and its clusters keep the add-on: create it, or take it out of "+
+			"installStrategy.placements", s.key)
 	case s.frozen:
 		text = s.cause
 	default:

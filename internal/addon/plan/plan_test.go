@@ -89,18 +89,21 @@ func TestAMistakeRemovesNothing(t *testing.T) {
 		change func(w *state)
 		want   string
 	}{
-		"the placement is missing":                {func(w *state) { clear(w.placements) }, "a=1"},
-		"it is being deleted":                     {func(w *state) { w.selects("p", "").DeletionTimestamp = new(metav1.Now()) }, "a=1"},
-		"it has no slice":                         {func(w *state) { w.selects("p", "-") }, "a=1"},
-		"a slice is missing":                      {func(w *state) { w.selects("p", "").Status.NumberOfSelectedClusters = 1 }, "a=1"},
-		"its spec is not decided":                 {func(w *state) { w.selects("p", "").Generation = 2 }, "a=1"},
-		"its status is not written":               {func(w *state) { w.selects("p", "").Status.Conditions = nil }, "a=1"},
-		"the strategy has no placements":          {func(w *state) { w.addOn.Spec.InstallStrategy.Placements = nil }, "a=1"},
-		"the strategy is Manual":                  {func(w *state) { w.addOn.Spec.InstallStrategy.Type = addonv1alpha1.AddonInstallStrategyManual }, "a=1"},
+		"the placement is missing":       {func(w *state) { clear(w.placements) }, "a=1"},
+		"it is being deleted":            {func(w *state) { w.selects("p", "").DeletionTimestamp = new(metav1.Now()) }, "a=1"},
+		"it has no slice":                {func(w *state) { w.selects("p", "-") }, "a=1"},
+		"a slice is missing":             {func(w *state) { w.selects("p", "").Status.NumberOfSelectedClusters = 1 }, "a=1"},
+		"its spec is not decided":        {func(w *state) { w.selects("p", "").Generation = 2 }, "a=1"},
+		"its status is not written":      {func(w *state) { w.selects("p", "").Status.Conditions = nil }, "a=1"},
+		"the strategy has no placements": {func(w *state) { w.addOn.Spec.InstallStrategy.Placements = nil }, "a=1"},
+		"the strategy is Manual": {func(w *state) {
+			w.addOn.Spec.InstallStrategy.Type = addonv1alpha1.AddonInstallStrategyManual
+		}, "a=1"},
 		"a placement is renamed to a missing one": {func(w *state) { w.addOn.Spec.InstallStrategy.Placements[0].Name = "typo" }, "a=1"},
 		"it is misconfigured": {func(w *state) {
 			object := w.selects("p", "")
-			object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: "PlacementMisconfigured", Status: metav1.ConditionTrue, ObservedGeneration: 1})
+			object.Status.Conditions = append(object.Status.Conditions,
+				metav1.Condition{Type: "PlacementMisconfigured", Status: metav1.ConditionTrue, ObservedGeneration: 1})
 		}, "a=1"},
 		"the cluster is being deleted": {func(w *state) {
 			selectsNone(w)
@@ -121,7 +124,8 @@ func TestAMistakeRemovesNothing(t *testing.T) {
 		"the configuration is missing": {func(w *state) { clear(w.configs) }, "a=1"},
 		"another placement is missing": {func(w *state) {
 			selectsNone(w)
-			w.addOn.Spec.InstallStrategy.Placements = append(w.addOn.Spec.InstallStrategy.Placements, addonv1alpha1.PlacementStrategy{PlacementRef: addonv1alpha1.PlacementRef{Namespace: space, Name: "q"}})
+			w.addOn.Spec.InstallStrategy.Placements = append(w.addOn.Spec.InstallStrategy.Placements,
+				addonv1alpha1.PlacementStrategy{PlacementRef: addonv1alpha1.PlacementRef{Namespace: space, Name: "q"}})
 		}, "a=1"},
 		"a complete decision selects no cluster": {selectsNone, ""},
 	} {
@@ -159,7 +163,12 @@ func TestWhereAnAddOnIsInstalled(t *testing.T) {
 		"the add-on is being deleted":      {func(w *state) { w.addOn.DeletionTimestamp = new(metav1.Now()) }, ""},
 		"the configuration does not exist": {func(w *state) { clear(w.configs) }, ""},
 		"the kind of configuration is not supported": {func(w *state) {
-			w.addOn.Spec.InstallStrategy.Placements[0].Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "secrets"}, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "b", Name: "x"}}}
+			w.addOn.Spec.InstallStrategy.Placements[0].Configs = []addonv1alpha1.AddOnConfig{
+				{
+					ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "secrets"},
+					ConfigReferent:      addonv1alpha1.ConfigReferent{Namespace: "b", Name: "x"},
+				},
+			}
 		}, ""},
 		"there are too many configurations": {func(w *state) {
 			for i := range 30 {
@@ -220,12 +229,16 @@ func TestARefusedRemovalHoldsUpNoOther(t *testing.T) {
 	w.settle(t)
 	w.selects("p", "")
 	write := plan.Plan(w.input()).Writes[0]
-	w.faults[write.Cluster] = evidence.Fault{Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now, Retry: w.now.Add(time.Hour)}
+	w.faults[write.Cluster] = evidence.Fault{
+		Hash: write.Hash, Permanent: true, Message: "a policy keeps it", Since: w.now,
+		Retry: w.now.Add(time.Hour),
+	}
 	out := w.settle(t)
 	if got, want := w.reaches(), "a=1 c=1"; got != want || write.Cluster != "a" {
 		t.Errorf("%q, want %q; the first removal is in %s", got, want, write.Cluster)
 	}
-	if got, want := out.Status.InstallProgressions[0].Conditions[0].Message, "not removed: a (a policy keeps it)"; !strings.Contains(got, want) {
+	if got, want := out.Status.InstallProgressions[0].Conditions[0].Message,
+		"not removed: a (a policy keeps it)"; !strings.Contains(got, want) {
 		t.Errorf("the message %q lacks %q", got, want)
 	}
 }
@@ -294,8 +307,8 @@ func TestAnUnreadConfigurationChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTheClockOfAnAddOnSkipsNothing holds that the soak time begins at the start that the hub recorded, and that a failure of before fails no
-// new start.
+// TestTheClockOfAnAddOnSkipsNothing holds that the soak time begins at the start that the hub recorded, and that a failure of before fails
+// no new start.
 func TestTheClockOfAnAddOnSkipsNothing(t *testing.T) {
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 5m}}")
 	w.selects("p", "a b")
@@ -389,7 +402,10 @@ func TestAnUnavailableCanaryHasFailed(t *testing.T) {
 	w.selects("p", "a b")
 	w.settle(t)
 	w.reports("a", true)
-	meta.SetStatusCondition(&w.stored["a"].Status.Conditions, metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "ManagedClusterAddOnLeaseUpdateStopped", LastTransitionTime: metav1.NewTime(w.now)})
+	meta.SetStatusCondition(&w.stored["a"].Status.Conditions, metav1.Condition{
+		Type: "Available", Status: metav1.ConditionFalse,
+		Reason: "ManagedClusterAddOnLeaseUpdateStopped", LastTransitionTime: metav1.NewTime(w.now),
+	})
 	w.now = w.now.Add(time.Hour)
 	w.observe()
 	out := w.settle(t)
@@ -407,7 +423,10 @@ func TestSpecHash(t *testing.T) {
 		}
 		return out
 	}
-	base := map[string]any{"apiVersion": "v1", "kind": "Config", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"b": "2", "a": int64(1)}, "status": map[string]any{}}
+	base := map[string]any{
+		"apiVersion": "v1", "kind": "Config", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"b": "2", "a": int64(1)}, "status": map[string]any{},
+	}
 	// sha256sum of {"spec":{"a":1,"b":"2"}}
 	if got, want := hash(base), "d38c23863710cb43666fdbde19d321e9c9b4385c068cc9d3ef4b004d5f7e219b"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -421,7 +440,8 @@ func TestSpecHash(t *testing.T) {
 	}
 }
 
-// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
+// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another
+// group.
 func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	object := w.selects("p", "a|b c")
@@ -434,7 +454,8 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 	w.placements[key] = reading.Placement{Object: object, Decisions: decision.Of(slice)}
 	out := w.settle(t)
 	const message = "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2"
-	if got := w.reaches(); got != "" || codes(out) != "b WaitsForProof, c WaitsForProof" || out.Verdicts[0].Message != message || w.progressing() != "False/Undecided" {
+	if got := w.reaches(); got != "" || codes(out) != "b WaitsForProof, c WaitsForProof" || out.Verdicts[0].Message != message ||
+		w.progressing() != "False/Undecided" {
 		t.Errorf("%q, %s, %q, %s", got, codes(out), out.Verdicts[0].Message, w.progressing())
 	}
 	w.placements[key] = complete
@@ -451,7 +472,8 @@ func TestADelayedWriteIsReported(t *testing.T) {
 	w.faults["a"] = evidence.Fault{Hash: w.planned()[0].Hash, Message: `namespaces "a" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
 	w.settle(t)
 	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
-	if want := `1 of 2 clusters not written yet: a (the API server refused the write: namespaces "a" not found)`; !strings.Contains(condition.Message, want) {
+	if want := `1 of 2 clusters not written yet: a (the API server refused the write: namespaces "a" not found)`; !strings.Contains(
+		condition.Message, want) {
 		t.Errorf("message %q, want %q in it", condition.Message, want)
 	}
 	delete(w.faults, "a")
@@ -485,7 +507,8 @@ func TestAnAddOnOfAUserWaitsForTheCanaries(t *testing.T) {
 func TestAMisconfiguredPlacementStartsWholeGroups(t *testing.T) {
 	w := newState(t, "p={type: Progressive, approval: {required: [{groupName: misspelt}]}, progressive: {maxConcurrency: 1}}")
 	object := w.selects("p", "a b")
-	object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue})
+	object.Status.Conditions = append(object.Status.Conditions,
+		metav1.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue})
 	w.settle(t)
 	if got := w.reaches(); got != "a=1" {
 		t.Errorf("%q, want the first cluster", got)

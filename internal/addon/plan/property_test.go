@@ -69,7 +69,8 @@ func (h *history) decide(placement string) {
 		h.selects(placement, strings.Join(names, " ")).Generation++
 	case 5: // another scheduler emptied the decision of a placement with a mistake
 		object := h.selects(placement, "")
-		object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: "PlacementMisconfigured", Status: metav1.ConditionTrue, ObservedGeneration: 1})
+		object.Status.Conditions = append(object.Status.Conditions,
+			metav1.Condition{Type: "PlacementMisconfigured", Status: metav1.ConditionTrue, ObservedGeneration: 1})
 		h.read[placement] = nil
 	default:
 		half := h.IntN(len(names) + 1)
@@ -129,7 +130,10 @@ func (h *history) faulty(t *testing.T, writes []plan.Write) {
 		switch n := h.IntN(20); n {
 		case 0: // not sent
 		case 1:
-			h.faults[write.Cluster] = evidence.Fault{Hash: write.Hash, Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now, Retry: h.now.Add(time.Minute)}
+			h.faults[write.Cluster] = evidence.Fault{
+				Hash: write.Hash, Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now,
+				Retry: h.now.Add(time.Minute),
+			}
 		default:
 			if h.apply(write, n > 2) == nil {
 				delete(h.faults, write.Cluster)
@@ -166,7 +170,8 @@ func (h *history) check(t *testing.T, write plan.Write, before *addonv1alpha1.Ma
 			}
 		}
 		if !byPlacements || disabled || !plan.Controls(h.addOn, before) || recent > 1 {
-			t.Errorf("%s: removed from %s, placements %t, disabled %t, owners %v, %d removals within a minute", h.at, write.Cluster, byPlacements, disabled, before.OwnerReferences, recent)
+			t.Errorf("%s: removed from %s, placements %t, disabled %t, owners %v, %d removals within a minute", h.at, write.Cluster, byPlacements,
+				disabled, before.OwnerReferences, recent)
 		}
 	case plan.UpdateStatus:
 		if hash := desired(h.stored[write.Cluster]); hash == "" && desired(before) != "" {
@@ -274,7 +279,8 @@ func (h *history) end(t *testing.T) {
 	for _, progression := range h.addOn.Status.InstallProgressions {
 		condition, reference := progression.Conditions[0], progression.ConfigReferences[0]
 		if condition.Reason != "Completed" || reference.LastKnownGoodConfig == nil || *reference.LastKnownGoodConfig != *reference.DesiredConfig {
-			t.Errorf("%s: %s: %s (%s), last known good %v, want %v", h.at, progression.Name, condition.Reason, condition.Message, reference.LastKnownGoodConfig, reference.DesiredConfig)
+			t.Errorf("%s: %s: %s (%s), last known good %v, want %v", h.at, progression.Name, condition.Reason, condition.Message,
+				reference.LastKnownGoodConfig, reference.DesiredConfig)
 		}
 	}
 }

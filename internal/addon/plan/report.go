@@ -53,7 +53,8 @@ func DesiredTemplate(addOn *addonv1alpha1.ManagedClusterAddOn) (desired *addonv1
 func NamesConfigs(of *addonv1alpha1.ClusterManagementAddOn, addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	named := Objects(of, []*addonv1alpha1.ManagedClusterAddOn{addOn})
 	return !slices.ContainsFunc(addOn.Status.ConfigReferences, func(reference addonv1alpha1.ConfigReference) bool {
-		return reference.DesiredConfig == nil || !slices.Contains(named, objectOf(reference.ConfigGroupResource, reference.DesiredConfig.ConfigReferent))
+		return reference.DesiredConfig == nil || !slices.Contains(named,
+			objectOf(reference.ConfigGroupResource, reference.DesiredConfig.ConfigReferent))
 	})
 }
 
@@ -71,8 +72,8 @@ func TemplateFailed(on OnCluster, message string) *addonv1alpha1.ManagedClusterA
 	return out
 }
 
-// conditionTemplateDelivered is whether the work of an add-on with a template has what the add-on has to reach. It is also the sign that Berth
-// writes the health of the add-on.
+// conditionTemplateDelivered is whether the work of an add-on with a template has what the add-on has to reach. It is also the sign that
+// Berth writes the health of the add-on.
 const conditionTemplateDelivered = "TemplateDelivered"
 
 // The reasons of conditionTemplateDelivered.
@@ -133,14 +134,15 @@ func (o *OnCluster) setAvailable(status *addonv1alpha1.ManagedClusterAddOnStatus
 	meta.SetStatusCondition(&status.Conditions, available)
 }
 
-// WithoutTemplate returns the status of an add-on without a template. A work of a former template stays: only a decision, or its deletion by
-// a user, takes away what runs. Without that work, the health is by Lease again.
+// WithoutTemplate returns the status of an add-on without a template. A work of a former template stays: only a decision, or its deletion
+// by a user, takes away what runs. Without that work, the health is by Lease again.
 func WithoutTemplate(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
 	out := on.health()
 	switch {
 	case on.runs():
 		on.setDelivered(out, metav1.ConditionFalse, reasonNoTemplate,
-			"The configurations have no AddOnTemplate any more, so ManifestWork "+on.Work.Name+" stays as it is. Delete it to remove what it delivered")
+			"The configurations have no AddOnTemplate any more, so ManifestWork "+on.Work.Name+
+				" stays as it is. Delete it to remove what it delivered")
 	case meta.FindStatusCondition(out.Conditions, conditionTemplateDelivered) != nil:
 		out.HealthCheck.Mode = addonv1alpha1.HealthCheckModeLease
 		meta.RemoveStatusCondition(&out.Conditions, conditionTemplateDelivered)
@@ -153,7 +155,8 @@ func WithoutTemplate(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
 func NotNamed(on OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
 	out := on.health()
 	on.setDelivered(out, metav1.ConditionFalse, reasonNotNamed,
-		"Neither the spec of the add-on nor the ClusterManagementAddOn names the configurations in configReferences any more, so what runs stays as it is")
+		"Neither the spec of the add-on nor the ClusterManagementAddOn names the configurations in configReferences any more, "+
+			"so what runs stays as it is")
 	return out
 }
 
@@ -182,11 +185,14 @@ func TemplateReport(on OnCluster, state rollout.State, namespace string) *addonv
 		for i := range out.ConfigReferences {
 			out.ConfigReferences[i].LastAppliedConfig = out.ConfigReferences[i].DesiredConfig.DeepCopy()
 		}
-		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonCompleted, "The work has the configurations in configReferences and is healthy", now)
+		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonCompleted,
+			"The work has the configurations in configReferences and is healthy", now)
 	case isApplied(out.ConfigReferences) && !isObserved(work): // a return to former content, which the member does not have again yet
-		setProgress(addOn, out, metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing, "ManifestWork "+work.Name+" is being applied", now)
+		setProgress(addOn, out, metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing, "ManifestWork "+work.Name+" is being applied",
+			now)
 	case state == rollout.StateFailed && !isApplied(out.ConfigReferences):
-		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, "ManifestWork "+work.Name+" failed: "+failure(work), now)
+		setProgress(addOn, out, metav1.ConditionFalse, addonv1alpha1.ProgressingReasonFailed, "ManifestWork "+work.Name+" failed: "+failure(work),
+			now)
 	default: // the condition stays
 	}
 	return out
@@ -198,10 +204,11 @@ func isObserved(work *workv1.ManifestWork) bool {
 	return applied != nil && applied.ObservedGeneration == work.Generation
 }
 
-// setProgress sets the condition Progressing. Its time is that of the last change of its status or reason, because the soak time counts from
-// it.
+// setProgress sets the condition Progressing. Its time is that of the last change of its status or reason, because the soak time counts
+// from it.
 func setProgress(
-	addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus, reason, message string, now time.Time,
+	addOn *addonv1alpha1.ManagedClusterAddOn, status *addonv1alpha1.ManagedClusterAddOnStatus, is metav1.ConditionStatus,
+	reason, message string, now time.Time,
 ) {
 	const kind = addonv1alpha1.ManagedClusterAddOnConditionProgressing
 	if before := meta.FindStatusCondition(status.Conditions, kind); before != nil && before.Reason != reason {
@@ -209,12 +216,13 @@ func setProgress(
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: kind, Status: is, Reason: reason,
-		Message: phrase.Cut(message, phrase.MaxMessage), ObservedGeneration: addOn.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		Message: phrase.Cut(message, phrase.MaxMessage), ObservedGeneration: addOn.Generation,
+		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	})
 }
 
-// availability returns the condition Available from the conditions of a work. Reported is false where the agent cannot read the objects now:
-// a condition from before counts on.
+// availability returns the condition Available from the conditions of a work. Reported is false where the agent cannot read the objects
+// now: a condition from before counts on.
 func availability(work *workv1.ManifestWork) (out metav1.Condition, reported bool) {
 	out = metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionAvailable, Status: metav1.ConditionFalse}
 	is := func(kind string, status metav1.ConditionStatus) bool {
@@ -231,7 +239,8 @@ func availability(work *workv1.ManifestWork) (out metav1.Condition, reported boo
 	case is(workv1.WorkAvailable, metav1.ConditionTrue):
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, reasonProbeAvailable, "ManifestWork "+work.Name+" is healthy"
 	default:
-		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, reasonNoProbeResult, "The health of ManifestWork "+work.Name+" is not reported"
+		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, reasonNoProbeResult,
+			"The health of ManifestWork "+work.Name+" is not reported"
 		return out, false
 	}
 	return out, true

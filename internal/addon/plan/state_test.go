@@ -66,8 +66,9 @@ type state struct {
 func newState(t interface{ Fatal(args ...any) }, placements ...string) *state {
 	w := &state{
 		addOn:      &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", UID: "addon-uid", Generation: 1}},
-		placements: map[types.NamespacedName]reading.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{}, configs: map[string]string{"base": "1", "special": "1"},
-		stored: map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
+		placements: map[types.NamespacedName]reading.Placement{}, clusters: map[string]*clusterv1.ManagedCluster{},
+		configs: map[string]string{"base": "1", "special": "1"},
+		stored:  map[string]*addonv1alpha1.ManagedClusterAddOn{}, cached: map[string]*addonv1alpha1.ManagedClusterAddOn{},
 		own: &assumed.Cache[*addonv1alpha1.ManagedClusterAddOn]{}, faults: map[string]evidence.Fault{}, now: start,
 	}
 	w.addOn.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{
@@ -98,7 +99,7 @@ func configOf(name string) addonv1alpha1.AddOnConfig {
 }
 
 // selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
-func (w *state) selects(placement, text string) *clusterv1beta1.Placement {
+func (s *state) selects(placement, text string) *clusterv1beta1.Placement {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: placement, Generation: 1}}
 	object.Status.Conditions = []metav1.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, ObservedGeneration: 1}}
 	var all []*clusterv1beta1.PlacementDecision
@@ -119,20 +120,21 @@ func (w *state) selects(placement, text string) *clusterv1beta1.Placement {
 		all = append(all, slice)
 		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
 	}
-	w.placements[types.NamespacedName{Namespace: space, Name: placement}] = reading.Placement{Object: object, Decisions: decision.Of(all...)}
+	s.placements[types.NamespacedName{Namespace: space, Name: placement}] = reading.Placement{Object: object, Decisions: decision.Of(all...)}
 	return object
 }
 
-func (w *state) input() plan.Input {
+func (s *state) input() plan.Input {
 	in := plan.Input{
-		AddOn: w.addOn, Placements: w.placements, Clusters: w.clusters, Faults: w.faults, Removals: w.removals, Started: w.started, Members: w.members, Now: w.now, Configs: map[plan.Object]plan.Config{},
-		Installed: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now),
+		AddOn: s.addOn, Placements: s.placements, Clusters: s.clusters, Faults: s.faults, Removals: s.removals, Started: s.started,
+		Members: s.members, Now: s.now, Configs: map[plan.Object]plan.Config{},
+		Installed: s.own.Overlay(slices.Collect(maps.Values(s.cached)), s.now),
 	}
-	for _, object := range plan.Objects(w.addOn, in.Installed) {
-		if in.Configs[object] = (plan.Config{Hash: w.configs[object.Name]}); w.configs[object.Name] == "" {
+	for _, object := range plan.Objects(s.addOn, in.Installed) {
+		if in.Configs[object] = (plan.Config{Hash: s.configs[object.Name]}); s.configs[object.Name] == "" {
 			in.Configs[object] = plan.Config{Fault: "does not exist"}
 		}
-		if w.unread {
+		if s.unread {
 			in.Configs[object] = plan.Config{Unread: true}
 		}
 	}
@@ -140,34 +142,34 @@ func (w *state) input() plan.Input {
 }
 
 // pass plans, applies every write and stores the status. The cache follows unless it is frozen.
-func (w *state) pass(t testing.TB) plan.Result {
+func (s *state) pass(t testing.TB) plan.Result {
 	t.Helper()
-	out := plan.Plan(w.input())
+	out := plan.Plan(s.input())
 	for _, write := range out.Writes {
-		if err := w.apply(write, true); err != nil {
+		if err := s.apply(write, true); err != nil {
 			t.Fatalf("%s in %s: %v", write.Verb, write.Cluster, err)
 		}
 	}
-	w.addOn.Status = out.Status
-	w.observe()
+	s.addOn.Status = out.Status
+	s.observe()
 	return out
 }
 
 // planned returns the next writes, once what starts is on record.
-func (w *state) planned() []plan.Write {
-	out := plan.Plan(w.input())
+func (s *state) planned() []plan.Write {
+	out := plan.Plan(s.input())
 	if out.Begins {
-		w.addOn.Status = out.Status
-		out = plan.Plan(w.input())
+		s.addOn.Status = out.Status
+		out = plan.Plan(s.input())
 	}
 	return out.Writes
 }
 
 // settle passes until nothing is written any more, and returns the last result.
-func (w *state) settle(t testing.TB) plan.Result {
+func (s *state) settle(t testing.TB) plan.Result {
 	t.Helper()
 	for range 20 {
-		if out := w.pass(t); len(out.Writes) == 0 && !out.Begins {
+		if out := s.pass(t); len(out.Writes) == 0 && !out.Begins {
 			return out
 		}
 	}
@@ -176,31 +178,31 @@ func (w *state) settle(t testing.TB) plan.Result {
 }
 
 // observe lets the cache catch up.
-func (w *state) observe() {
-	if w.frozen {
+func (s *state) observe() {
+	if s.frozen {
 		return
 	}
-	for name, object := range w.cached {
-		if w.stored[name] == nil {
-			w.own.ObserveDelete(types.NamespacedName{Namespace: name, Name: "metrics"}, object.UID)
+	for name, object := range s.cached {
+		if s.stored[name] == nil {
+			s.own.ObserveDelete(types.NamespacedName{Namespace: name, Name: "metrics"}, object.UID)
 		}
 	}
-	w.cached = map[string]*addonv1alpha1.ManagedClusterAddOn{}
-	for name, object := range w.stored {
-		w.cached[name] = object.DeepCopy()
+	s.cached = map[string]*addonv1alpha1.ManagedClusterAddOn{}
+	for name, object := range s.stored {
+		s.cached[name] = object.DeepCopy()
 	}
 }
 
 // apply stores one write as the API server would. If the response is lost, nothing is assumed.
-func (w *state) apply(write plan.Write, response bool) error {
-	before := w.stored[write.Cluster]
+func (s *state) apply(write plan.Write, response bool) error {
+	before := s.stored[write.Cluster]
 	if write.Verb == plan.Create {
 		if before != nil {
 			return errConflict
 		}
 		object := write.Object.DeepCopy()
-		object.UID, object.Generation, object.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
-		w.store(object, response)
+		object.UID, object.Generation, object.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", s.version+1)), 1, metav1.NewTime(s.now)
+		s.store(object, response)
 		return nil
 	}
 	if before == nil || before.UID != write.UID || before.ResourceVersion != write.ResourceVersion {
@@ -209,10 +211,10 @@ func (w *state) apply(write plan.Write, response bool) error {
 	after := before.DeepCopy()
 	switch write.Verb {
 	case plan.Delete:
-		delete(w.stored, write.Cluster)
-		w.removals = append(w.removals, w.now)
+		delete(s.stored, write.Cluster)
+		s.removals = append(s.removals, s.now)
 		if response {
-			w.own.Delete(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
+			s.own.Delete(types.NamespacedName{Namespace: write.Cluster, Name: "metrics"}, write.UID)
 		}
 		return nil
 	case plan.UpdateMetadata:
@@ -223,38 +225,42 @@ func (w *state) apply(write plan.Write, response bool) error {
 	default:
 		after.Status = *write.Status.DeepCopy()
 	}
-	w.store(after, response)
+	s.store(after, response)
 	return nil
 }
 
-func (w *state) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) {
-	w.version++
-	object.ResourceVersion = strconv.Itoa(w.version)
-	w.stored[object.Namespace] = object
+func (s *state) store(object *addonv1alpha1.ManagedClusterAddOn, response bool) {
+	s.version++
+	object.ResourceVersion = strconv.Itoa(s.version)
+	s.stored[object.Namespace] = object
 	if response {
-		w.own.Set(object.DeepCopy(), w.now)
+		s.own.Set(object.DeepCopy(), s.now)
 	}
 }
 
 // byHand stores an add-on of a user.
-func (w *state) byHand(cluster string, configs ...string) {
+func (s *state) byHand(cluster string, configs ...string) {
 	object := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
-		Namespace: cluster, Name: "metrics", UID: types.UID(fmt.Sprintf("hand-%d", w.version+1)), Generation: 1, CreationTimestamp: metav1.NewTime(w.now),
+		Namespace: cluster, Name: "metrics", UID: types.UID(fmt.Sprintf("hand-%d", s.version+1)), Generation: 1,
+		CreationTimestamp: metav1.NewTime(s.now),
 	}}
 	for _, name := range configs {
 		object.Spec.Configs = append(object.Spec.Configs, configOf(name))
 	}
-	w.store(object, false)
+	s.store(object, false)
 }
 
 // reports lets the add-on of a cluster apply what it has to reach, or fail.
-func (w *state) reports(cluster string, succeeds bool) {
-	object := w.stored[cluster]
+func (s *state) reports(cluster string, succeeds bool) {
+	object := s.stored[cluster]
 	if object == nil {
 		return
 	}
 	object = object.DeepCopy()
-	condition := metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Failed", LastTransitionTime: metav1.NewTime(w.now)}
+	condition := metav1.Condition{
+		Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Failed",
+		LastTransitionTime: metav1.NewTime(s.now),
+	}
 	if succeeds {
 		condition.Reason = "Completed"
 		for i := range object.Status.ConfigReferences {
@@ -262,14 +268,14 @@ func (w *state) reports(cluster string, succeeds bool) {
 		}
 	}
 	meta.SetStatusCondition(&object.Status.Conditions, condition)
-	w.store(object, false)
+	s.store(object, false)
 }
 
 // reaches lists the clusters with the add-on and the hash that each has to reach, such as "a=1 b=2"; "a=" has none yet.
-func (w *state) reaches() string {
+func (s *state) reaches() string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(w.stored)) {
-		out = append(out, name+"="+desired(w.stored[name]))
+	for _, name := range slices.Sorted(maps.Keys(s.stored)) {
+		out = append(out, name+"="+desired(s.stored[name]))
 	}
 	return strings.Join(out, " ")
 }
@@ -284,8 +290,8 @@ func desired(object *addonv1alpha1.ManagedClusterAddOn) string {
 }
 
 // progressing returns the condition of the first placement, as "Status/Reason".
-func (w *state) progressing() string {
-	condition := w.addOn.Status.InstallProgressions[0].Conditions[0]
+func (s *state) progressing() string {
+	condition := s.addOn.Status.InstallProgressions[0].Conditions[0]
 	return string(condition.Status) + "/" + condition.Reason
 }
 

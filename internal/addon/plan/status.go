@@ -145,7 +145,10 @@ func formerProgress(w want, before *addonv1alpha1.InstallProgression) *addonv1al
 // progressing returns the condition of the rollout over a placement.
 func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 	s := &p.placements[placement]
-	out := metav1.Condition{Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse, Reason: string(s.step.Phase)}
+	out := metav1.Condition{
+		Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: string(s.step.Phase),
+	}
 	switch {
 	case s.reading == reading.Missing:
 		out.Reason = string(rollout.PhaseUndecided)
@@ -162,16 +165,20 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 	}
 	parts := []string{s.message()}
 	if len(counts.failures) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), phrase.Count(counts.total, "cluster"), phrase.Join(counts.failures, phrase.MaxNames)))
+		parts = append(parts, fmt.Sprintf("%d of %s failed: %s", len(counts.failures), phrase.Count(counts.total, "cluster"),
+			phrase.Join(counts.failures, phrase.MaxNames)))
 	}
 	if len(counts.delays) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), phrase.Count(counts.total, "cluster"), phrase.Join(counts.delays, phrase.MaxNames)))
+		parts = append(parts, fmt.Sprintf("%d of %s not written yet: %s", len(counts.delays), phrase.Count(counts.total, "cluster"),
+			phrase.Join(counts.delays, phrase.MaxNames)))
 	}
 	if counts.leftOut > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, phrase.Count(counts.total, "cluster"), phrase.Join(counts.omissions, phrase.MaxNames)))
+		parts = append(parts, fmt.Sprintf("%d of %s left out: %s", counts.leftOut, phrase.Count(counts.total, "cluster"),
+			phrase.Join(counts.omissions, phrase.MaxNames)))
 	}
 	if p.waiting > 0 {
-		parts = append(parts, phrase.Count(p.waiting, "cluster")+" selected by no placement still to lose the add-on, a tenth of the installed ones each minute"+p.refusedRemovals())
+		parts = append(parts, phrase.Count(p.waiting, "cluster")+" selected by no placement still to lose the add-on, a tenth of the "+
+			"installed ones each minute"+p.refusedRemovals())
 	}
 	out.Message = strings.Join(parts, "; ")
 	return out
@@ -233,7 +240,8 @@ func (p *planner) verdicts() []Verdict {
 	out := make([]Verdict, 0, len(p.clusters))
 	for _, c := range p.clusters {
 		verdict := Verdict{
-			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Wants: referencesTo(c.wants, nil), Message: p.reason(c),
+			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Wants: referencesTo(c.wants, nil),
+			Message: p.reason(c),
 		}
 		switch {
 		case c.placement != noPlacement && c.follows(c.placement):

@@ -59,7 +59,9 @@ type Rendering struct {
 
 // Render returns what a template becomes on the cluster of an add-on with its deployment configurations. Of two values of a variable the
 // later counts. An error is a mistake of a user: the template does not fit the add-on, or sets what no template reads.
-func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.AddOnTemplate, configs []*addonv1alpha1.AddOnDeploymentConfig) (Rendering, error) {
+func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.AddOnTemplate,
+	configs []*addonv1alpha1.AddOnDeploymentConfig,
+) (Rendering, error) {
 	if template.Spec.AddonName != addOn.Name {
 		return Rendering{}, fmt.Errorf("AddOnTemplate %s is of the add-on %q: %w", template.Name, template.Spec.AddonName, errWrongAddOn)
 	}
@@ -68,8 +70,10 @@ func Render(addOn *addonv1alpha1.ManagedClusterAddOn, template *addonv1alpha1.Ad
 	}
 	r := renderer{variables: map[string]string{}, namespace: addOn.Spec.InstallNamespace}
 	for _, config := range configs {
-		if len(config.Spec.ResourceRequirements) > 0 || config.Spec.ProxyConfig.HTTPProxy+config.Spec.ProxyConfig.HTTPSProxy+config.Spec.ProxyConfig.NoProxy != "" {
-			return Rendering{}, fmt.Errorf("AddOnDeploymentConfig %s/%s sets proxyConfig or resourceRequirements: %w", config.Namespace, config.Name, errField)
+		if len(config.Spec.ResourceRequirements) > 0 || config.Spec.ProxyConfig.HTTPProxy+config.Spec.ProxyConfig.HTTPSProxy+
+			config.Spec.ProxyConfig.NoProxy != "" {
+			return Rendering{}, fmt.Errorf("AddOnDeploymentConfig %s/%s sets proxyConfig or resourceRequirements: %w", config.Namespace, config.Name,
+				errField)
 		}
 		for _, variable := range config.Spec.CustomizedVariables {
 			r.variables[variable.Name] = variable.Value
@@ -266,7 +270,8 @@ func NewWork(addOn *addonv1alpha1.ManagedClusterAddOn, spec *workv1.ManifestWork
 // WorkPatch returns the patch that replaces the spec of a work. It conflicts where another client wrote first.
 func WorkPatch(work *workv1.ManifestWork, spec *workv1.ManifestWorkSpec, hash string) (types.PatchType, []byte, error) {
 	write := plan.Write{
-		Verb: plan.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion, Bare: len(work.Annotations) == 0,
+		Verb: plan.Update, Cluster: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.ResourceVersion,
+		Bare: len(work.Annotations) == 0,
 		Annotations: map[string]string{
 			workv1.TemplateHashAnnotation: hash, workv1.TemplateGenerationAnnotation: strconv.FormatInt(work.Generation+1, 10),
 		},

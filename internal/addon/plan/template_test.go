@@ -21,7 +21,8 @@ func templateOf(manifests ...string) *addonv1alpha1.AddOnTemplate {
 	out := &addonv1alpha1.AddOnTemplate{ObjectMeta: metav1.ObjectMeta{Name: "metrics-1"}}
 	out.Spec.AddonName = "metrics"
 	for _, text := range manifests {
-		out.Spec.AgentSpec.Workload.Manifests = append(out.Spec.AgentSpec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
+		out.Spec.AgentSpec.Workload.Manifests = append(out.Spec.AgentSpec.Workload.Manifests,
+			workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(text)}})
 	}
 	return out
 }
@@ -69,22 +70,37 @@ func TestRender(t *testing.T) {
 		"a mirror of all": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
 			spec.Registries = []addonv1alpha1.ImageMirror{{Mirror: "mirror.example/x"}}
 		}), strings.Replace(deployment, "quay.example/team", "mirror.example/x", 1), ""},
-		"nodes": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
-			spec.NodePlacement = &addonv1alpha1.NodePlacement{NodeSelector: map[string]string{"a": "b"}, Tolerations: []corev1.Toleration{{Key: "k"}}}
-		}), `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[{"image":"quay.example/team/agent:1"}],"nodeSelector":{"a":"b"},"tolerations":[{"key":"k"}]}}}}`, ""},
+		"nodes": {
+			deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
+				spec.NodePlacement = &addonv1alpha1.NodePlacement{
+					NodeSelector: map[string]string{"a": "b"},
+					Tolerations:  []corev1.Toleration{{Key: "k"}},
+				}
+			}),
+			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[{"image":"quay.example/team/agent:1"}],"nodeSelector":{"a":"b"},"tolerations":[{"key":"k"}]}}}}`, "",
+		},
 		"a proxy": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
 			spec.ProxyConfig.HTTPProxy = "http://proxy.example"
 		}), "", "fleet/base sets proxyConfig"},
 		"a mirror of one repository": {deployment, config(func(spec *addonv1alpha1.AddOnDeploymentConfigSpec) {
-			spec.Registries = []addonv1alpha1.ImageMirror{{Source: "quay.example/team/agent", Mirror: "mirror.example/x/y"}, {Source: "quay.example/te", Mirror: "wrong"}}
+			spec.Registries = []addonv1alpha1.ImageMirror{
+				{Source: "quay.example/team/agent", Mirror: "mirror.example/x/y"},
+				{Source: "quay.example/te", Mirror: "wrong"},
+			}
 		}), strings.Replace(deployment, "quay.example/team/agent", "mirror.example/x/y", 1), ""},
 		"a name without a value":      {`{"metadata":{"name":"agent-{{ENV}}"}}`, variables(), "", "agent-{{ENV}}: the variable has no value"},
 		"a namespace without a value": {`{"metadata":{"namespace":"{{NS}}"}}`, variables(), "", "{{NS}}: the variable has no value"},
-		"a hook of another manager":   {`{"kind":"Job","metadata":{"annotations":{"addon.open-cluster-management.io/addon-pre-delete":""}}}`, variables(), "", "addon-pre-delete is not supported"},
-		"an object that stays":        {`{"metadata":{"annotations":{"addon.open-cluster-management.io/deletion-orphan":""}}}`, variables(), "", "deletion-orphan is not supported"},
-		"no JSON":                     {`{`, variables(), "", "manifest 0 of AddOnTemplate metrics-1"},
-		"too many values":             {`{"a":"` + strings.Repeat("{{V}}", 2000) + `"}`, variables("V", strings.Repeat("x", 1024)), "", "1 MiB"},
-		"too deep":                    {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
+		"a hook of another manager": {
+			`{"kind":"Job","metadata":{"annotations":{"addon.open-cluster-management.io/addon-pre-delete":""}}}`,
+			variables(), "", "addon-pre-delete is not supported",
+		},
+		"an object that stays": {
+			`{"metadata":{"annotations":{"addon.open-cluster-management.io/deletion-orphan":""}}}`, variables(), "",
+			"deletion-orphan is not supported",
+		},
+		"no JSON":         {`{`, variables(), "", "manifest 0 of AddOnTemplate metrics-1"},
+		"too many values": {`{"a":"` + strings.Repeat("{{V}}", 2000) + `"}`, variables("V", strings.Repeat("x", 1024)), "", "1 MiB"},
+		"too deep":        {`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, variables(), "", "nested"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			out, err := plan.Render(onCluster(), templateOf(test.manifest), []*addonv1alpha1.AddOnDeploymentConfig{test.config})
@@ -125,12 +141,30 @@ func TestTheReportOfAWork(t *testing.T) {
 		conditions, want string
 		state            rollout.State
 	}{
-		"nothing is reported":        {"", "Available=Unknown/WorkNotApplied Progressing=True/Progressing applied=false", rollout.StateProgressing},
-		"it is applied":              {"Applied=True Available=False", "Available=False/ProbeUnavailable Progressing=True/Progressing applied=false", rollout.StateProgressing},
-		"its health is not reported": {"Applied=True Available=Unknown", "Available=Unknown/NoProbeResult Progressing=True/Progressing applied=false", rollout.StateProgressing},
-		"it is healthy":              {"Applied=True Available=True", "Available=True/ProbeAvailable Progressing=False/Completed applied=true", rollout.StateSucceeded},
-		"it cannot be applied":       {"Applied=False", "Available=False/WorkApplyFailed Progressing=False/Failed applied=false", rollout.StateFailed},
-		"it degrades while it rolls": {"Applied=True Available=True Degraded=True", "Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed},
+		"nothing is reported": {
+			"", "Available=Unknown/WorkNotApplied Progressing=True/Progressing applied=false",
+			rollout.StateProgressing,
+		},
+		"it is applied": {
+			"Applied=True Available=False",
+			"Available=False/ProbeUnavailable Progressing=True/Progressing applied=false", rollout.StateProgressing,
+		},
+		"its health is not reported": {
+			"Applied=True Available=Unknown",
+			"Available=Unknown/NoProbeResult Progressing=True/Progressing applied=false", rollout.StateProgressing,
+		},
+		"it is healthy": {
+			"Applied=True Available=True", "Available=True/ProbeAvailable Progressing=False/Completed applied=true",
+			rollout.StateSucceeded,
+		},
+		"it cannot be applied": {
+			"Applied=False", "Available=False/WorkApplyFailed Progressing=False/Failed applied=false",
+			rollout.StateFailed,
+		},
+		"it degrades while it rolls": {
+			"Applied=True Available=True Degraded=True",
+			"Available=False/ProbeUnavailable Progressing=False/Failed applied=false", rollout.StateFailed,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			addOn, work := onCluster(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: plan.WorkName("metrics")}}
@@ -141,7 +175,8 @@ func TestTheReportOfAWork(t *testing.T) {
 				work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status)})
 			}
 			own(work, addOn)
-			out := plan.TemplateReport(plan.OnCluster{AddOn: addOn, Work: work, Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}, test.state, "agents")
+			out := plan.TemplateReport(plan.OnCluster{AddOn: addOn, Work: work, Now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}, test.state,
+				"agents")
 			var got []string
 			for _, kind := range []string{"Available", "Progressing"} {
 				condition := meta.FindStatusCondition(out.Conditions, kind)
@@ -151,7 +186,8 @@ func TestTheReportOfAWork(t *testing.T) {
 			if last := out.ConfigReferences[0].LastAppliedConfig; last != nil && last.SpecHash == "1" {
 				applied = "applied=true"
 			}
-			if text := strings.Join(append(got, applied), " "); text != test.want || out.Namespace != "agents" || out.HealthCheck.Mode != "Customized" {
+			if text := strings.Join(append(got, applied), " "); text != test.want || out.Namespace != "agents" ||
+				out.HealthCheck.Mode != "Customized" {
 				t.Errorf("%s, want %s", text, test.want)
 			}
 		})
@@ -167,7 +203,10 @@ func TestTheReportOverTime(t *testing.T) {
 	step := func(sentence string, state rollout.State, available, degraded metav1.ConditionStatus, want string) {
 		t.Helper()
 		now = now.Add(time.Minute)
-		for kind, status := range map[string]metav1.ConditionStatus{workv1.WorkApplied: metav1.ConditionTrue, workv1.WorkAvailable: available, workv1.WorkDegraded: degraded} {
+		for kind, status := range map[string]metav1.ConditionStatus{
+			workv1.WorkApplied: metav1.ConditionTrue, workv1.WorkAvailable: available,
+			workv1.WorkDegraded: degraded,
+		} {
 			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: kind, Status: status, ObservedGeneration: 1})
 		}
 		addOn.Status = *plan.TemplateReport(plan.OnCluster{AddOn: addOn, Work: work, Lost: lost, Now: now}, state, "agents")
@@ -179,7 +218,8 @@ func TestTheReportOverTime(t *testing.T) {
 	}
 	step("it fails at first", rollout.StateFailed, metav1.ConditionFalse, metav1.ConditionTrue, "False, Failed since 10:01")
 	step("it fails on", rollout.StateFailed, metav1.ConditionFalse, metav1.ConditionTrue, "False, Failed since 10:01")
-	step("it is healthy, and soaks from then on", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "True, Completed since 10:03")
+	step("it is healthy, and soaks from then on", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse,
+		"True, Completed since 10:03")
 	step("it cannot be read", rollout.StateProgressing, metav1.ConditionUnknown, metav1.ConditionFalse, "True, Completed since 10:03")
 	step("it degrades later", rollout.StateFailed, metav1.ConditionTrue, metav1.ConditionTrue, "False, Completed since 10:03")
 	lost = &metav1.Condition{Type: "Available", Status: metav1.ConditionUnknown, Reason: "LeaseStopped"}
@@ -187,7 +227,8 @@ func TestTheReportOverTime(t *testing.T) {
 	lost = nil
 	step("its cluster returns", rollout.StateSucceeded, metav1.ConditionTrue, metav1.ConditionFalse, "True, Completed since 10:03")
 	work.Generation = 2
-	step("it returns to former content", rollout.StateProgressing, metav1.ConditionTrue, metav1.ConditionFalse, "True, Progressing since 10:08")
+	step("it returns to former content", rollout.StateProgressing, metav1.ConditionTrue, metav1.ConditionFalse,
+		"True, Progressing since 10:08")
 }
 
 // own gives a work the marks of a rendering for an add-on.
@@ -196,8 +237,8 @@ func own(work *workv1.ManifestWork, addOn *addonv1alpha1.ManagedClusterAddOn) {
 	work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addOn, addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"))}
 }
 
-// TestTheHealthOfWhatRunsIsReported degrades the work of an add-on whose template has a mistake, is named by nothing, or is gone. Without the
-// work, the health is by Lease again.
+// TestTheHealthOfWhatRunsIsReported degrades the work of an add-on whose template has a mistake, is named by nothing, or is gone. Without
+// the work, the health is by Lease again.
 func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
 	for sentence, status := range map[string]func(plan.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus{
 		"a mistake": func(on plan.OnCluster) *addonv1alpha1.ManagedClusterAddOnStatus {
@@ -207,17 +248,27 @@ func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
 		"another object": plan.TemplateHealth,
 		"no template":    plan.WithoutTemplate,
 	} {
-		on := plan.OnCluster{AddOn: onCluster(), Work: &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 1}}, Now: time.Now()}
+		on := plan.OnCluster{
+			AddOn: onCluster(), Work: &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 1}},
+			Now: time.Now(),
+		}
 		own(on.Work, on.AddOn)
-		on.Work.Status.Conditions = []metav1.Condition{{Type: workv1.WorkApplied, Status: metav1.ConditionTrue}, {Type: workv1.WorkDegraded, Status: metav1.ConditionTrue}}
+		on.Work.Status.Conditions = []metav1.Condition{
+			{Type: workv1.WorkApplied, Status: metav1.ConditionTrue},
+			{Type: workv1.WorkDegraded, Status: metav1.ConditionTrue},
+		}
 		out := status(on)
 		if !meta.IsStatusConditionFalse(out.Conditions, "Available") || out.HealthCheck.Mode != addonv1alpha1.HealthCheckModeCustomized {
 			t.Errorf("%s: %+v by %s, want the health of the work", sentence, out.Conditions, out.HealthCheck.Mode)
 		}
 		on.AddOn.Status, on.Work = *out, nil
-		meta.SetStatusCondition(&on.AddOn.Status.Conditions, metav1.Condition{Type: "TemplateDelivered", Status: metav1.ConditionTrue, Reason: "Delivered"})
+		meta.SetStatusCondition(&on.AddOn.Status.Conditions, metav1.Condition{
+			Type: "TemplateDelivered", Status: metav1.ConditionTrue,
+			Reason: "Delivered",
+		})
 		gone := plan.WithoutTemplate(on)
-		if len(gone.Conditions) > 1 || meta.FindStatusCondition(gone.Conditions, "Available") != nil || gone.HealthCheck.Mode != addonv1alpha1.HealthCheckModeLease {
+		if len(gone.Conditions) > 1 || meta.FindStatusCondition(gone.Conditions, "Available") != nil ||
+			gone.HealthCheck.Mode != addonv1alpha1.HealthCheckModeLease {
 			t.Errorf("%s, and the work is gone: %+v by %s, want the health by Lease", sentence, gone.Conditions, gone.HealthCheck.Mode)
 		}
 	}
@@ -237,7 +288,10 @@ func TestTheHealthOfWhatRunsIsReported(t *testing.T) {
 func TestNamesConfigs(t *testing.T) {
 	kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs"}
 	of, addOn := &addonv1alpha1.ClusterManagementAddOn{}, onCluster()
-	of.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: "base"}}}
+	of.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{
+		ConfigGroupResource: kind,
+		DefaultConfig:       &addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: "base"},
+	}}
 	for name, want := range map[string]bool{"base": true, "planted": false} {
 		addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: kind, DesiredConfig: &addonv1alpha1.ConfigSpecHash{
 			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "fleet", Name: name}, SpecHash: "1",
@@ -251,7 +305,10 @@ func TestNamesConfigs(t *testing.T) {
 // TestTheTemplateOfAnAddOn holds which configurations a template reads.
 func TestTheTemplateOfAnAddOn(t *testing.T) {
 	reference := func(resource, name string) addonv1alpha1.ConfigReference {
-		out := addonv1alpha1.ConfigReference{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}}
+		out := addonv1alpha1.ConfigReference{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{
+			Group:    addonv1alpha1.GroupName,
+			Resource: resource,
+		}}
 		out.Name = name
 		out.DesiredConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: out.ConfigReferent, SpecHash: "1"}
 		return out
@@ -263,13 +320,18 @@ func TestTheTemplateOfAnAddOn(t *testing.T) {
 	}{
 		"a template and a configuration": {[]addonv1alpha1.ConfigReference{config, template}, "one", ""},
 		"no template":                    {[]addonv1alpha1.ConfigReference{config, reference("others", "x")}, "", ""},
-		"two templates":                  {[]addonv1alpha1.ConfigReference{template, reference("addontemplates", "two")}, "one", "addontemplates two"},
-		"another kind":                   {[]addonv1alpha1.ConfigReference{template, reference("others", "x")}, "one", "others x"},
+		"two templates": {
+			[]addonv1alpha1.ConfigReference{template, reference("addontemplates", "two")},
+			"one",
+			"addontemplates two",
+		},
+		"another kind": {[]addonv1alpha1.ConfigReference{template, reference("others", "x")}, "one", "others x"},
 	} {
 		addOn := onCluster()
 		addOn.Status.ConfigReferences = test.references
 		desired, err := plan.DesiredTemplate(addOn)
-		if got := desired; (got == nil) != (test.want == "") || got != nil && got.Name != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+		if got := desired; (got == nil) != (test.want == "") || got != nil && got.Name != test.want || (err == nil) != (test.err == "") ||
+			err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %+v, %v", sentence, desired, err)
 		}
 	}

@@ -48,7 +48,10 @@ func Validate(ctx context.Context, old, after *Binding, user User) error {
 		return err
 	}
 	set := after.Spec.ClusterSet
-	bind := permission.Permission{Verb: "create", Group: clusterv1beta2.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: set}
+	bind := permission.Permission{
+		Verb: "create", Group: clusterv1beta2.GroupName, Resource: "managedclustersets", Subresource: "bind",
+		Name: set,
+	}
 	held, err := user.HasAny(ctx, bind)
 	if err != nil || held {
 		return err
@@ -67,7 +70,8 @@ func ValidatingName() http.Handler {
 
 // ValidateName rejects a binding whose name differs from its set.
 func ValidateName(binding *Binding) error {
-	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name, nameErrors(binding))
+	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name,
+		nameErrors(binding))
 }
 
 // permissionNeededFor describes the part of a write that needs the permission to bind the set, "" for none.

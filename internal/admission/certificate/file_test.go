@@ -36,7 +36,10 @@ func (c certDir) write(t *testing.T, p *keyPair, authorities ...[]byte) {
 func newFile(t *testing.T, files Files, begin time.Time) (*File, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(begin)
-	f := &File{served: newServed(), files: files, names: []string{"svc"}, clock: clock, publisher: fakePublisher{&fakeAPIServer{}, []string{"svc"}}}
+	f := &File{
+		served: newServed(), files: files, names: []string{"svc"}, clock: clock,
+		publisher: fakePublisher{&fakeAPIServer{}, []string{"svc"}},
+	}
 	f.state.Store(&fileState{})
 	if err := f.sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -195,11 +198,17 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		put  func(certDir)
 		want []string
 	}{
-		"none there":                     {func(d certDir) { _ = os.Remove(d.path("tls.key")) }, []string{"tls.key"}},
-		"a key of another":               {func(d certDir) { _ = os.WriteFile(d.path("tls.key"), other.key, 0o600) }, []string{"tls.crt", "tls.key", "private key does not match"}},
-		"an authority of another":        {func(d certDir) { d.write(t, good, other.caBundle) }, []string{"tls.crt: no CA in", "ca.crt"}},
-		"no authority in its file":       {func(d certDir) { d.write(t, good, []byte("x")) }, []string{"ca.crt"}},
-		"not for the name of the server": {func(d certDir) { d.write(t, unnamed, unnamed.caBundle) }, []string{"tls.crt: the certificate is not valid for the name svc", "not svc"}},
+		"none there": {func(d certDir) { _ = os.Remove(d.path("tls.key")) }, []string{"tls.key"}},
+		"a key of another": {
+			func(d certDir) { _ = os.WriteFile(d.path("tls.key"), other.key, 0o600) },
+			[]string{"tls.crt", "tls.key", "private key does not match"},
+		},
+		"an authority of another":  {func(d certDir) { d.write(t, good, other.caBundle) }, []string{"tls.crt: no CA in", "ca.crt"}},
+		"no authority in its file": {func(d certDir) { d.write(t, good, []byte("x")) }, []string{"ca.crt"}},
+		"not for the name of the server": {
+			func(d certDir) { d.write(t, unnamed, unnamed.caBundle) },
+			[]string{"tls.crt: the certificate is not valid for the name svc", "not svc"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			dir := certDir(t.TempDir())

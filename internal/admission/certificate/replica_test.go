@@ -107,7 +107,8 @@ func (r *replicaSet) checkTrusted(seed uint64, after string) {
 			r.t.Fatalf("seed %d, %s: replica %d of %d serves a pair that the API server does not trust", seed, after, number, len(r.all))
 		}
 		if !served.covers(r.api.names) {
-			r.t.Fatalf("seed %d, %s: the API server connects by the names %v, replica %d serves a key pair for %v", seed, after, r.api.names, number, served.names())
+			r.t.Fatalf("seed %d, %s: the API server connects by the names %v, replica %d serves a key pair for %v", seed, after, r.api.names, number,
+				served.names())
 		}
 	}
 	if current := r.all[0].pair.Load(); !current.equal(r.previous) {

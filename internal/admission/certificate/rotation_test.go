@@ -82,12 +82,32 @@ func TestImmediateSteps(t *testing.T) {
 		at     time.Time
 		want   rotationState
 	}{
-		"a pair that has ended is replaced at once":             {rotationState{current: good}, one, good.notAfter.Add(time.Minute), rotationState{current: other}},
-		"no pair that can be read is replaced at once":          {rotationState{next: good}, two, good.createdAt, rotationState{current: other}},
-		"a pair without a name stays until the next is there":   {rotationState{current: good}, two, good.createdAt, rotationState{current: good, next: other}},
-		"and then the next need not wait for the overlap":       {rotationState{current: good, next: wide}, two, good.createdAt, rotationState{current: wide, retired: retiredCAs(good)}},
-		"a next pair without a name makes room for another":     {rotationState{current: good, next: good}, two, good.createdAt, rotationState{current: good, next: other}},
-		"names that a pair has beside those wanted are no harm": {rotationState{current: wide}, one, good.createdAt, rotationState{current: wide}},
+		"a pair that has ended is replaced at once": {
+			rotationState{current: good},
+			one, good.notAfter.Add(time.Minute),
+			rotationState{current: other},
+		},
+		"no pair that can be read is replaced at once": {rotationState{next: good}, two, good.createdAt, rotationState{current: other}},
+		"a pair without a name stays until the next is there": {
+			rotationState{current: good},
+			two, good.createdAt,
+			rotationState{current: good, next: other},
+		},
+		"and then the next need not wait for the overlap": {
+			rotationState{current: good, next: wide},
+			two, good.createdAt,
+			rotationState{current: wide, retired: retiredCAs(good)},
+		},
+		"a next pair without a name makes room for another": {
+			rotationState{current: good, next: good},
+			two, good.createdAt,
+			rotationState{current: good, next: other},
+		},
+		"names that a pair has beside those wanted are no harm": {
+			rotationState{current: wide},
+			one, good.createdAt,
+			rotationState{current: wide},
+		},
 		"a revoked pair stays until the next is there": {
 			rotationState{current: good, revoked: good.caBundle},
 			one,
@@ -141,7 +161,8 @@ func TestRevokedCAIsRemovedOnceAnotherPairIsServed(t *testing.T) {
 
 func TestStepKeepsWhatIsServedWhenMakingFails(t *testing.T) {
 	current := newKeyPair(t, "svc")
-	_, err := rotationState{current: current}.step([]string{"svc"}, current.renewalTime(), func([]string) (*keyPair, error) { return nil, errBoom })
+	_, err := rotationState{current: current}.step([]string{"svc"}, current.renewalTime(),
+		func([]string) (*keyPair, error) { return nil, errBoom })
 	if !errors.Is(err, errBoom) {
 		t.Errorf("step = %v, want the failure", err)
 	}

@@ -28,10 +28,15 @@ type SelfSigned struct {
 
 // NewSelfSigned returns a Source for at least one server name. It stores its key pairs in a Secret of the given namespace. Only
 // the leader uses the publisher.
-func NewSelfSigned(mgr manager.Manager, namespace string, names []string, clock clock.WithTicker, registrar CAPublisher) (*SelfSigned, error) {
+func NewSelfSigned(mgr manager.Manager, namespace string, names []string, clock clock.WithTicker,
+	registrar CAPublisher,
+) (*SelfSigned, error) {
 	o := &SelfSigned{
 		served: newServed(), names: names, clock: clock, publisher: registrar, issue: issue,
-		store: secretStore{reader: mgr.GetAPIReader(), writer: mgr.GetClient(), key: types.NamespacedName{Namespace: namespace, Name: secretName}},
+		store: secretStore{
+			reader: mgr.GetAPIReader(), writer: mgr.GetClient(),
+			key: types.NamespacedName{Namespace: namespace, Name: secretName},
+		},
 	}
 	return o, addRunnables(mgr, o.runServing, o.runRenewing)
 }

@@ -95,7 +95,8 @@ func (f fakePublisher) CABundles(context.Context) ([][]byte, error) {
 func newSelfSigned(to *fakeHub, at time.Time) (*SelfSigned, *fakeAPIServer) {
 	out := &fakeAPIServer{}
 	return &SelfSigned{
-		served: newServed(), names: []string{"svc"}, clock: clocktesting.NewFakeClock(at), publisher: fakePublisher{out, []string{"svc"}}, issue: issue,
+		served: newServed(), names: []string{"svc"}, clock: clocktesting.NewFakeClock(at), publisher: fakePublisher{out, []string{"svc"}},
+		issue: issue,
 		store: secretStore{reader: to, writer: to, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
 	}, out
 }

@@ -76,7 +76,8 @@ func exclusiveLabelErrors(label clusterv1beta2.ExclusiveLabelSelector, path *fie
 	prefix, _, _ := strings.Cut(label.Key, "/")
 	if prefix != "cluster.open-cluster-management.io" && prefix != "info.open-cluster-management.io" {
 		out = append(out, field.Invalid(path.Child("key"), label.Key,
-			"must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/, which only permitted users may put on a cluster"))
+			"must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/, which only permitted "+
+				"users may put on a cluster"))
 	}
 	for _, fault := range validation.IsQualifiedName(label.Key) {
 		out = append(out, field.Invalid(path.Child("key"), label.Key, fault))

@@ -53,7 +53,10 @@ func TestConvert(t *testing.T) {
 	}{
 		"a default configuration": {
 			"ClusterManagementAddOn",
-			object{"spec": object{"supportedConfigs": list{object{"group": "g", "resource": "r", "defaultConfig": object{"name": "n", "namespace": "ns"}}}}},
+			object{"spec": object{"supportedConfigs": list{object{
+				"group": "g", "resource": "r",
+				"defaultConfig": object{"name": "n", "namespace": "ns"},
+			}}}},
 			object{"spec": object{"defaultConfigs": list{object{"group": "g", "resource": "r", "name": "n", "namespace": "ns"}}}},
 		},
 		"a kind of configuration without a default": {
@@ -69,22 +72,35 @@ func TestConvert(t *testing.T) {
 		"the namespace of the agent": {
 			"ManagedClusterAddOn",
 			object{"spec": object{"installNamespace": "here"}},
-			object{"metadata": object{"name": "search", "annotations": object{"addon.open-cluster-management.io/v1alpha1-install-namespace": "here"}}},
+			object{"metadata": object{"name": "search", "annotations": object{
+				"addon.open-cluster-management.io/v1alpha1-install-namespace": "here",
+			}}},
 		},
 		"a configuration in force": {
 			"ManagedClusterAddOn",
-			object{"status": object{"configReferences": list{object{"resource": "r", "name": "n", "desiredConfig": object{"name": "n", "specHash": "1"}}}}},
+			object{"status": object{"configReferences": list{object{
+				"resource": "r", "name": "n",
+				"desiredConfig": object{"name": "n", "specHash": "1"},
+			}}}},
 			object{"status": object{"configReferences": list{object{"resource": "r", "desiredConfig": object{"name": "n", "specHash": "1"}}}}},
 		},
 		"a user of the API server and its driver": {
 			"ManagedClusterAddOn",
-			object{"status": object{"kubeClientDriver": "token", "registrations": list{object{"signerName": kube, "subject": object{"user": "u", "groups": list{"g"}}}}}},
-			object{"status": object{"registrations": list{object{"type": "kubeClient", "kubeClient": object{"driver": "token", "subject": object{"user": "u", "groups": list{"g"}}}}}}},
+			object{"status": object{"kubeClientDriver": "token", "registrations": list{
+				object{"signerName": kube, "subject": object{"user": "u", "groups": list{"g"}}},
+			}}},
+			object{"status": object{"registrations": list{object{
+				"type":       "kubeClient",
+				"kubeClient": object{"driver": "token", "subject": object{"user": "u", "groups": list{"g"}}},
+			}}}},
 		},
 		"a certificate of another signer": {
 			"ManagedClusterAddOn",
 			object{"status": object{"registrations": list{object{"signerName": "a.io/b", "subject": object{"organizationUnit": list{"o"}}}}}},
-			object{"status": object{"registrations": list{object{"type": "customSigner", "customSigner": object{"signerName": "a.io/b", "subject": object{"organizationUnits": list{"o"}}}}}}},
+			object{"status": object{"registrations": list{object{
+				"type":         "customSigner",
+				"customSigner": object{"signerName": "a.io/b", "subject": object{"organizationUnits": list{"o"}}},
+			}}}},
 		},
 		"a kind without a difference": {
 			"AddOnDeploymentConfig",
@@ -216,18 +232,28 @@ func (g generator) management(version string) object {
 
 func (g generator) managed(version string) object {
 	config := func() object {
-		return g.some(object{"resource": g.word(), "desiredConfig": g.reference(), "lastAppliedConfig": g.reference(), "lastObservedGeneration": int64(g.IntN(3))})
+		return g.some(object{
+			"resource": g.word(), "desiredConfig": g.reference(), "lastAppliedConfig": g.reference(),
+			"lastObservedGeneration": int64(g.IntN(3)),
+		})
 	}
 	if version == beta {
 		return object{
-			"metadata": object{"name": "search", "annotations": object{"addon.open-cluster-management.io/v1alpha1-install-namespace": g.word(), "other": "x"}},
+			"metadata": object{"name": "search", "annotations": object{
+				"addon.open-cluster-management.io/v1alpha1-install-namespace": g.word(),
+				"other": "x",
+			}},
 			"status": g.some(object{
 				"configReferences": g.listOf(config),
 				"registrations": g.listOf(func() object {
 					return g.some(object{
-						"type":         []any{"kubeClient", "customSigner"}[g.IntN(2)],
-						"kubeClient":   g.some(object{"driver": []any{"csr", "token"}[g.IntN(2)], "subject": g.some(object{"user": g.word(), "groups": list{g.word()}})}),
-						"customSigner": g.some(object{"signerName": g.word(), "subject": g.some(object{"user": g.word(), "organizationUnits": list{g.word()}})}),
+						"type": []any{"kubeClient", "customSigner"}[g.IntN(2)],
+						"kubeClient": g.some(object{
+							"driver":  []any{"csr", "token"}[g.IntN(2)],
+							"subject": g.some(object{"user": g.word(), "groups": list{g.word()}}),
+						}),
+						"customSigner": g.some(object{"signerName": g.word(), "subject": g.some(
+							object{"user": g.word(), "organizationUnits": list{g.word()}})}),
 					})
 				}),
 			}),
@@ -247,7 +273,8 @@ func (g generator) managed(version string) object {
 				return out
 			}),
 			"registrations": g.listOf(func() object {
-				return g.some(object{"signerName": g.word(), "subject": g.some(object{"user": g.word(), "groups": list{g.word()}, "organizationUnit": list{g.word()}})})
+				return g.some(object{"signerName": g.word(), "subject": g.some(
+					object{"user": g.word(), "groups": list{g.word()}, "organizationUnit": list{g.word()}})})
 			}),
 		}),
 	}
@@ -262,11 +289,17 @@ func TestHandler(t *testing.T) {
 			`{"apiVersion":"` + alpha + `","kind":"AddOnTemplate","metadata":{"name":"x"}}`, beta,
 			`{"apiVersion":"` + beta + `","kind":"AddOnTemplate","metadata":{"name":"x"}}`,
 		},
-		"another kind": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, beta, "converting the Secret /x: there is no conversion from v1 to " + beta},
-		"no object":    {`[1]`, beta, "reading an object to convert"},
+		"another kind": {
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, beta,
+			"converting the Secret /x: there is no conversion from v1 to " + beta,
+		},
+		"no object": {`[1]`, beta, "reading an object to convert"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := post(t, &apiextensionsv1.ConversionRequest{UID: "u", DesiredAPIVersion: tc.desired, Objects: []runtime.RawExtension{raw(tc.object)}})
+			got := post(t, &apiextensionsv1.ConversionRequest{
+				UID: "u", DesiredAPIVersion: tc.desired,
+				Objects: []runtime.RawExtension{raw(tc.object)},
+			})
 			text := got.Result.Message
 			if got.Result.Status == metav1.StatusSuccess {
 				text = string(got.ConvertedObjects[0].Raw)
@@ -282,7 +315,8 @@ func TestHandler(t *testing.T) {
 func TestHandlerRefusesOtherBodies(t *testing.T) {
 	for _, body := range []string{"", "{}", "[", `{"request": 3}`} {
 		answer := httptest.NewRecorder()
-		conversion.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, conversion.Path, strings.NewReader(body)))
+		conversion.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, conversion.Path,
+			strings.NewReader(body)))
 		if answer.Code != http.StatusBadRequest {
 			t.Errorf("%q: %d, want %d", body, answer.Code, http.StatusBadRequest)
 		}
@@ -296,7 +330,8 @@ func post(t *testing.T, request *apiextensionsv1.ConversionRequest) *apiextensio
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
-	conversion.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, conversion.Path, bytes.NewReader(body)))
+	conversion.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, conversion.Path,
+		bytes.NewReader(body)))
 	var out apiextensionsv1.ConversionReview
 	if err := json.Unmarshal(answer.Body.Bytes(), &out); err != nil || out.Response == nil {
 		t.Fatal(fmt.Errorf("answer %d %s: %w", answer.Code, answer.Body, err))

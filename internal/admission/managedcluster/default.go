@@ -76,7 +76,8 @@ func (r Request) addDefaultSet(ctx context.Context, out *review.Response) error 
 			return err
 		}
 		if !held {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster is in no exclusive set, since %s may not put it into %q", userText(r.User), set))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster is in no exclusive set, since %s may not put it into %q", userText(r.User),
+				set))
 			return nil
 		}
 	} else {

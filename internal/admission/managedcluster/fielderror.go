@@ -43,7 +43,8 @@ func urlErrors(cluster *clusterv1.ManagedCluster) field.ErrorList {
 	for i, config := range cluster.Spec.ManagedClusterClientConfigs {
 		parsed, err := url.Parse(config.URL)
 		if err != nil || !strings.EqualFold(parsed.Scheme, "https") || parsed.Host == "" {
-			out = append(out, field.Invalid(field.NewPath("spec", "managedClusterClientConfigs").Index(i).Child("url"), config.URL, "must be an https URL with a host"))
+			out = append(out, field.Invalid(field.NewPath("spec", "managedClusterClientConfigs").Index(i).Child("url"), config.URL,
+				"must be an https URL with a host"))
 		}
 	}
 	return out

@@ -18,7 +18,8 @@ func TestLongLeasesAreWarnedOf(t *testing.T) {
 		return out
 	}
 	long := "spec.leaseDurationSeconds 601: an outage of the cluster is detected only after five such periods"
-	longest := "spec.leaseDurationSeconds 2147483647: an outage of the cluster is detected only after five such periods; more than 3600 counts as 3600"
+	longest := "spec.leaseDurationSeconds 2147483647: an outage of the cluster is detected only after five such periods; " +
+		"more than 3600 counts as 3600"
 	for name, tc := range map[string]struct {
 		old, after *clusterv1.ManagedCluster
 		want       []string
@@ -33,7 +34,8 @@ func TestLongLeasesAreWarnedOf(t *testing.T) {
 		"the longest possible period": {lease(60), lease(math.MaxInt32), []string{longest}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), managedcluster.JoinOptions{})
+			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(),
+				managedcluster.JoinOptions{})
 			checkError(t, err, "")
 			if diff := cmp.Diff(tc.want, answer.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)

@@ -38,7 +38,8 @@ func (r Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 		return review.Forbidden(groupResource(), r.New.Name, fmt.Sprintf(
 			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", r.New.Name))
 	case namespace.isForeign(r.New.Name):
-		return review.Forbidden(groupResource(), r.New.Name, "spec.hubAcceptsClient cannot be turned on: "+registration.ForeignNamespaceMessage(r.New.Name))
+		return review.Forbidden(groupResource(), r.New.Name, "spec.hubAcceptsClient cannot be turned on: "+
+			registration.ForeignNamespaceMessage(r.New.Name))
 	default:
 		return nil
 	}

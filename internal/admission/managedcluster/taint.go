@@ -43,7 +43,8 @@ func sameTime(a, b metav1.Time) bool { return a.Truncate(time.Second).Equal(b.Tr
 func (r Request) checkTaints(ctx context.Context) error {
 	before, after := r.taints()
 	if changed := r.changedHealthTaint(before, after); changed != "" {
-		if err := r.require(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), r.taintPermission()); err != nil {
+		if err := r.require(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed),
+			r.taintPermission()); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,8 @@ func (r Request) checkTaints(ctx context.Context) error {
 
 // requireTaintTime rejects a time that the user may not set.
 func (r Request) requireTaintTime(ctx context.Context, index int, taint clusterv1.Taint) error {
-	return r.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), r.taintPermission())
+	return r.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect),
+		r.taintPermission())
 }
 
 // changedHealthTaint returns the key of a health taint whose change needs a permission, or "".

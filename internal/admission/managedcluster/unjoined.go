@@ -56,10 +56,12 @@ func (r Request) taintUnjoined(ctx context.Context, state JoinOptions, out *revi
 		return err
 	}
 	taint := clusterv1.Taint{
-		Key: clusterv1.ManagedClusterTaintUnreachable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(r.Now.UTC().Truncate(time.Second)),
+		Key: clusterv1.ManagedClusterTaintUnreachable, Effect: clusterv1.TaintEffectNoSelect,
+		TimeAdded: metav1.NewTime(r.Now.UTC().Truncate(time.Second)),
 	}
 	out.Patches = append(out.Patches, r.addTaint(taint))
-	out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster has the taint %s, and is not selected, until its agent reports it", taint.Key))
+	out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster has the taint %s, and is not selected, until its agent reports it",
+		taint.Key))
 	return nil
 }
 

@@ -36,7 +36,10 @@ func annotated(cluster *clusterv1.ManagedCluster, value string) *clusterv1.Manag
 }
 
 func reported(cluster *clusterv1.ManagedCluster, reason string) *clusterv1.ManagedCluster {
-	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: reason}}
+	cluster.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue,
+		Reason: reason,
+	}}
 	return cluster
 }
 
@@ -52,18 +55,30 @@ func TestAClusterIsTaintedWhenItIsCreated(t *testing.T) {
 		state      managedcluster.JoinOptions
 		want       []jsonpatch.Operation
 	}{
-		"created with a spec":                          {nil, bare, joinOptions(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
-		"created without":                              {nil, tainted(), joinOptions(true), []jsonpatch.Operation{set("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{own}})}},
-		"created with another taint":                   {nil, gpu, joinOptions(true), []jsonpatch.Operation{set("/spec/taints/-", own)}},
-		"created with the taint":                       {nil, tainted(own), joinOptions(true), nil},
-		"created while clusters are not tainted":       {nil, bare, joinOptions(false), nil},
-		"created where the health controller is off":   {nil, bare, managedcluster.JoinOptions{}, nil},
-		"created to be simulated":                      {nil, annotated(bare.DeepCopy(), "true"), joinOptions(true), nil},
-		"created with another value of the annotation": {nil, annotated(bare.DeepCopy(), "yes"), joinOptions(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
+		"created with a spec": {
+			nil, bare, joinOptions(true),
+			[]jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})},
+		},
+		"created without": {
+			nil, tainted(), joinOptions(true),
+			[]jsonpatch.Operation{set("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{own}})},
+		},
+		"created with another taint":                 {nil, gpu, joinOptions(true), []jsonpatch.Operation{set("/spec/taints/-", own)}},
+		"created with the taint":                     {nil, tainted(own), joinOptions(true), nil},
+		"created while clusters are not tainted":     {nil, bare, joinOptions(false), nil},
+		"created where the health controller is off": {nil, bare, managedcluster.JoinOptions{}, nil},
+		"created to be simulated":                    {nil, annotated(bare.DeepCopy(), "true"), joinOptions(true), nil},
+		"created with another value of the annotation": {
+			nil, annotated(bare.DeepCopy(), "yes"), joinOptions(true),
+			[]jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})},
+		},
 		"updated": {bare, bare, joinOptions(true), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane("update managedclusters/taint c1"), Now: now}.Default(t.Context(), tc.state)
+			answer, err := managedcluster.Request{
+				Old: tc.old, New: tc.after, User: jane("update managedclusters/taint c1"),
+				Now: now,
+			}.Default(t.Context(), tc.state)
 			checkError(t, err, "")
 			if diff := cmp.Diff(tc.want, answer.Patches); diff != "" {
 				t.Errorf("patches (-want +got):\n%s", diff)
@@ -139,16 +154,25 @@ func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 		rights     []string
 		want       string
 	}{
-		"created, no right":                   {nil, annotated(plain(), "true"), nil, lacking},
-		"created, with the right":             {nil, annotated(plain(), "true"), []string{accept}, ""},
-		"created with another value":          {nil, annotated(plain(), "no"), nil, ""},
-		"annotated later, no right":           {plain(), annotated(plain(), "true"), nil, lacking},
-		"turned on, no right":                 {annotated(plain(), "no"), annotated(plain(), "true"), nil, lacking},
-		"annotated later, with the right":     {plain(), annotated(plain(), "true"), []string{accept}, ""},
-		"annotated before":                    {annotated(plain(), "true"), annotated(plain(), "true"), nil, ""},
-		"annotation removed":                  {annotated(plain(), "true"), plain(), nil, ""},
-		"an agent has joined, with the right": {reported(plain(), "ManagedClusterJoined"), annotated(reported(plain(), "ManagedClusterJoined"), "true"), []string{accept}, joined},
-		"a simulation before, with the right": {reported(plain(), "Simulated"), annotated(reported(plain(), "Simulated"), "true"), []string{accept}, ""},
+		"created, no right":               {nil, annotated(plain(), "true"), nil, lacking},
+		"created, with the right":         {nil, annotated(plain(), "true"), []string{accept}, ""},
+		"created with another value":      {nil, annotated(plain(), "no"), nil, ""},
+		"annotated later, no right":       {plain(), annotated(plain(), "true"), nil, lacking},
+		"turned on, no right":             {annotated(plain(), "no"), annotated(plain(), "true"), nil, lacking},
+		"annotated later, with the right": {plain(), annotated(plain(), "true"), []string{accept}, ""},
+		"annotated before":                {annotated(plain(), "true"), annotated(plain(), "true"), nil, ""},
+		"annotation removed":              {annotated(plain(), "true"), plain(), nil, ""},
+		"an agent has joined, with the right": {
+			reported(plain(), "ManagedClusterJoined"),
+			annotated(reported(plain(), "ManagedClusterJoined"), "true"),
+			[]string{accept},
+			joined,
+		},
+		"a simulation before, with the right": {
+			reported(plain(), "Simulated"), annotated(reported(plain(), "Simulated"), "true"),
+			[]string{accept},
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
@@ -168,8 +192,9 @@ func TestImportingNeedsPermissionToAccept(t *testing.T) {
 			}
 			return out
 		}
-		lacking := fmt.Sprintf(`managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not change the annotation %s: `+
-			`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "c1"`, key)
+		lacking := fmt.Sprintf(
+			`managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not change the annotation %s: `+
+				`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "c1"`, key)
 		for name, tc := range map[string]struct {
 			old, after *clusterv1.ManagedCluster
 			rights     []string

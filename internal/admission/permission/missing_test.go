@@ -75,7 +75,8 @@ func TestFirstMissing(t *testing.T) {
 			to := newFakeChecker()
 			to.refuses, to.fails = append([]string{"broad"}, tc.refuses...), tc.fails
 			close(to.open)
-			got, err := permission.FirstMissing(t.Context(), permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to), permissionsNamed(1000))
+			got, err := permission.FirstMissing(t.Context(), permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to),
+				permissionsNamed(1000))
 			if !errors.Is(err, tc.wantErr) || err == nil && got != tc.want {
 				t.Errorf("FirstMissing = %d, %v, want %d, %v", got, err, tc.want, tc.wantErr)
 			}

@@ -41,7 +41,9 @@ type SubjectAccessReviewer struct {
 }
 
 // Allowed implements Checker. The result includes all authorizers of the hub.
-func (r SubjectAccessReviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func (r SubjectAccessReviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo,
+	attributes authorizationv1.ResourceAttributes,
+) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)

@@ -81,7 +81,8 @@ func TestEachPermissionIsReviewedOnce(t *testing.T) {
 func TestHasAnyStopsAtTheFirstGrantedPermission(t *testing.T) {
 	to := &fakeReviewServer{status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
 	holder := permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, permission.SubjectAccessReviewer{Client: to})
-	if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}, permission.Permission{Name: "b"}); !held || err != nil || len(to.reviewed) != 1 {
+	if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}, permission.Permission{Name: "b"}); !held || err != nil ||
+		len(to.reviewed) != 1 {
 		t.Errorf("Has = %v, %v after %d reviews, want the permission after one review", held, err, len(to.reviewed))
 	}
 }

@@ -43,12 +43,30 @@ func TestBound(t *testing.T) {
 		wantRequested bool
 		wantErr       error
 	}{
-		"the cache has every named set":              {p().Sets("dev"), reader{bound: []string{"dev", "prod"}}, reader{err: errBoom}, []string{"dev", "prod"}, false, nil},
-		"no set is named, the cache has a binding":   {p(), reader{bound: []string{"dev"}}, reader{err: errBoom}, []string{"dev"}, false, nil},
-		"no set is named, the cache is empty":        {p(), reader{}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
-		"the cache lacks the last binding":           {p().Sets("dev", "prod"), reader{bound: []string{"dev"}}, reader{bound: []string{"dev", "prod"}}, []string{"dev", "prod"}, true, nil},
-		"the set is not bound":                       {p().Sets("dev"), reader{}, reader{}, []string{}, true, nil},
-		"the cache is not synced yet":                {p().Sets("dev"), reader{err: errBoom}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
+		"the cache has every named set": {
+			p().Sets("dev"),
+			reader{bound: []string{"dev", "prod"}},
+			reader{err: errBoom},
+			[]string{"dev", "prod"},
+			false, nil,
+		},
+		"no set is named, the cache has a binding": {p(), reader{bound: []string{"dev"}}, reader{err: errBoom}, []string{"dev"}, false, nil},
+		"no set is named, the cache is empty":      {p(), reader{}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
+		"the cache lacks the last binding": {
+			p().Sets("dev", "prod"),
+			reader{bound: []string{"dev"}},
+			reader{bound: []string{"dev", "prod"}},
+			[]string{"dev", "prod"},
+			true, nil,
+		},
+		"the set is not bound": {p().Sets("dev"), reader{}, reader{}, []string{}, true, nil},
+		"the cache is not synced yet": {
+			p().Sets("dev"),
+			reader{err: errBoom},
+			reader{bound: []string{"dev"}},
+			[]string{"dev"},
+			true, nil,
+		},
 		"a binding is missing, and the server fails": {p().Sets("dev"), reader{}, reader{err: errBoom}, nil, true, errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {

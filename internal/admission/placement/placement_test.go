@@ -19,15 +19,32 @@ func TestValidate(t *testing.T) {
 		old, after *enginetest.PlacementBuilder
 		want       string
 	}{
-		"an empty spec":                        {nil, p(), ""},
-		"an error":                             {nil, p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
-		"several errors":                       {nil, p().Number(-1).CEL("1 + 1"), invalid + `[spec.numberOfClusters: Invalid value: -1: must be 0 or more, spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "1 + 1": compilation failed: the expression yields int, want bool]`},
-		"wrong before, another field changed":  {p().Mode("Loose"), p().Mode("Loose").Number(3), ""},
-		"wrong before, moved in its list":      {p().CEL("true").CEL("1 + 1"), p().CEL("1 + 1"), ""},
-		"wrong before, and another error":      {p().Mode("Loose"), p().Mode("Loose").Number(-1), invalid + `spec.numberOfClusters: Invalid value: -1: must be 0 or more`},
-		"wrong before, with another error now": {p().CEL("1 + 1"), p().CEL("2 + 2"), invalid + `spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "2 + 2": compilation failed: the expression yields int, want bool`},
-		"wrong before, and now corrected":      {p().Mode("Loose"), p(), ""},
-		"good, and now wrong":                  {p(), p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
+		"an empty spec": {nil, p(), ""},
+		"an error": {
+			nil, p().Mode("Loose"),
+			invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`,
+		},
+		"several errors": {
+			nil, p().Number(-1).CEL("1 + 1"),
+			invalid +
+				`[spec.numberOfClusters: Invalid value: -1: must be 0 or more, spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "1 + 1": compilation failed: the expression yields int, want bool]`,
+		},
+		"wrong before, another field changed": {p().Mode("Loose"), p().Mode("Loose").Number(3), ""},
+		"wrong before, moved in its list":     {p().CEL("true").CEL("1 + 1"), p().CEL("1 + 1"), ""},
+		"wrong before, and another error": {
+			p().Mode("Loose"), p().Mode("Loose").Number(-1),
+			invalid + `spec.numberOfClusters: Invalid value: -1: must be 0 or more`,
+		},
+		"wrong before, with another error now": {
+			p().CEL("1 + 1"), p().CEL("2 + 2"),
+			invalid +
+				`spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "2 + 2": compilation failed: the expression yields int, want bool`,
+		},
+		"wrong before, and now corrected": {p().Mode("Loose"), p(), ""},
+		"good, and now wrong": {
+			p(), p().Mode("Loose"),
+			invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old *clusterv1beta1.Placement
@@ -59,7 +76,8 @@ func TestWarnings(t *testing.T) {
 		"a set that is not bound": {p().Sets("dev", "prod"), []string{"dev"}, []string{
 			`spec.clusterSets[1]: the cluster set "prod" is not bound to the namespace "team", so it adds no clusters`,
 		}},
-		"a predicate of nothing": {p().Claims(enginetest.Wants("a", "In", "b")).Claims(enginetest.Wants("a", "Exists"), enginetest.Wants("a", "DoesNotExist")), []string{"dev"}, []string{
+		"a predicate of nothing": {p().Claims(enginetest.Wants("a", "In", "b")).Claims(enginetest.Wants("a", "Exists"),
+			enginetest.Wants("a", "DoesNotExist")), []string{"dev"}, []string{
 			"spec.predicates[1] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist",
 		}},
 		"a group name twice": {p().GroupByLabel("canary", "a", "b").GroupByLabel("canary", "a", "c"), []string{"dev"}, []string{

@@ -96,7 +96,8 @@ func groupWarnings(groups []program.Group) []string {
 	for i, group := range groups {
 		out = append(out, contradictionWarning(path.Index(i), group.Predicate)...)
 		if names.Has(group.Name) {
-			out = append(out, fmt.Sprintf("%s has the same name %q as an earlier group; readers cannot distinguish the two by name", path.Index(i), group.Name))
+			out = append(out, fmt.Sprintf("%s has the same name %q as an earlier group; readers cannot distinguish the two by name", path.Index(i),
+				group.Name))
 		}
 		names.Insert(group.Name)
 	}
@@ -112,7 +113,8 @@ func ineffectiveFieldWarnings(spec clusterv1beta1.PlacementSpec) []string {
 	}
 	for i, term := range spec.SpreadPolicy.SpreadConstraints {
 		if spec.NumberOfClusters == nil && term.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
-			out = append(out, fmt.Sprintf("%s has no effect without spec.numberOfClusters: every cluster that qualifies is selected; DoNotSchedule selects fewer",
+			out = append(out, fmt.Sprintf("%s has no effect without spec.numberOfClusters: every cluster that qualifies is selected; "+
+				"DoNotSchedule selects fewer",
 				path.Child("spreadPolicy", "spreadConstraints").Index(i)))
 		}
 	}
@@ -129,7 +131,8 @@ func ineffectiveFieldWarnings(spec clusterv1beta1.PlacementSpec) []string {
 
 func unboundWarnings(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
 	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
-		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so no cluster can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
+		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so no cluster can be selected; create "+
+			"a ManagedClusterSetBinding", placement.Namespace)}
 	}
 	var out []string
 	for i, name := range placement.Spec.ClusterSets {

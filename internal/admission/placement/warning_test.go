@@ -33,7 +33,10 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 			s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{}
 		}, nil},
 		"tiers after a tier for all the rest": {func(s *spec) {
-			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{}), tier("c", eu), tier("d", clusterv1beta1.ClusterSelector{})}
+			s.Tiers = []clusterv1beta1.ClusterTier{
+				tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{}), tier("c", eu),
+				tier("d", clusterv1beta1.ClusterSelector{}),
+			}
 		}, []string{"spec.tiers[1] matches all remaining clusters, so the tiers after it are empty"}},
 		"a tier that matches no cluster": {func(s *spec) { s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", none)} }, []string{
 			"spec.tiers[1] matches no cluster, since no cluster can meet both claim a=b and claim a does not exist",
@@ -44,7 +47,8 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 		},
 		"soft constraints where all clusters are selected": {
 			func(s *spec) { s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{hard, region} },
-			[]string{"spec.spreadPolicy.spreadConstraints[1] has no effect without spec.numberOfClusters: every cluster that qualifies is selected; " +
+			[]string{"spec.spreadPolicy.spreadConstraints[1] has no effect without spec.numberOfClusters: every cluster " +
+				"that qualifies is selected; " +
 				"DoNotSchedule selects fewer"},
 		},
 		"soft constraints where a number is": {func(s *spec) {
@@ -81,17 +85,29 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		annotations    map[string]string
 		want           []string
 	}{
-		"nothing is lost":                   {selected: 20},
-		"a new placement":                   {unknown: true, lost: 1, selected: 1},
-		"all are lost":                      {lost: 20, selected: 20, want: []string{"this edit leaves none of 20 selected clusters"}},
-		"all are lost, and held":            {lost: 20, selected: 20, holds: true, want: []string{held}},
-		"the only one is lost":              {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
-		"more than half":                    {lost: 11, selected: 20, holds: true, want: []string{"this edit takes away 11 of 20 selected clusters"}},
-		"half":                              {lost: 10, selected: 20},
-		"more than half of three":           {lost: 2, selected: 3},
-		"none is wanted":                    {lost: 20, selected: 20, holds: true, number: new(int32(0)), want: []string{"this edit leaves none of 20 selected clusters"}},
-		"it is confirmed in the same write": {lost: 20, selected: 20, holds: true, annotations: confirmed("berth-project.io/confirm-empty", "true"), want: []string{"this edit leaves none of 20 selected clusters"}},
-		"another generation is confirmed":   {lost: 20, selected: 20, holds: true, annotations: confirmed("berth-project.io/confirmed-generation", "7"), want: []string{held}},
+		"nothing is lost":        {selected: 20},
+		"a new placement":        {unknown: true, lost: 1, selected: 1},
+		"all are lost":           {lost: 20, selected: 20, want: []string{"this edit leaves none of 20 selected clusters"}},
+		"all are lost, and held": {lost: 20, selected: 20, holds: true, want: []string{held}},
+		"the only one is lost":   {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
+		"more than half": {
+			lost: 11, selected: 20, holds: true,
+			want: []string{"this edit takes away 11 of 20 selected clusters"},
+		},
+		"half":                    {lost: 10, selected: 20},
+		"more than half of three": {lost: 2, selected: 3},
+		"none is wanted": {
+			lost: 20, selected: 20, holds: true, number: new(int32(0)),
+			want: []string{"this edit leaves none of 20 selected clusters"},
+		},
+		"it is confirmed in the same write": {
+			lost: 20, selected: 20, holds: true,
+			annotations: confirmed("berth-project.io/confirm-empty", "true"), want: []string{"this edit leaves none of 20 selected clusters"},
+		},
+		"another generation is confirmed": {
+			lost: 20, selected: 20, holds: true,
+			annotations: confirmed("berth-project.io/confirmed-generation", "7"), want: []string{held},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := p().Obj()

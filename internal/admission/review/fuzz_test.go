@@ -49,11 +49,12 @@ func (fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, attri
 // handlers returns the webhooks by name.
 func handlers(env *celenv.Env) map[string]http.Handler {
 	return map[string]http.Handler{
-		"binding":         binding.Validating(fakeChecker{}),
-		"cluster":         managedcluster.Validating(fakeChecker{}, emptyReader{}),
-		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
-		"placement":       placement.Validating(env, emptyReader{}, emptyReader{}, placement.Edits{}),
-		"set":             clusterset.Validating(emptyReader{}, emptyReader{}),
+		"binding": binding.Validating(fakeChecker{}),
+		"cluster": managedcluster.Validating(fakeChecker{}, emptyReader{}),
+		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(
+			time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
+		"placement": placement.Validating(env, emptyReader{}, emptyReader{}, placement.Edits{}),
+		"set":       clusterset.Validating(emptyReader{}, emptyReader{}),
 	}
 }
 
@@ -74,7 +75,8 @@ func FuzzReview(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", "null", "[]", reviewHead + "{}}", reviewHead + "null}", `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}`,
 		reviewHead + `{"uid":"u","operation":"CREATE","object":{"metadata":{"name":"a"}}}}`,
-		reviewHead + `{"uid":"u","operation":"DELETE","oldObject":{}}}`, reviewHead + `{"uid":"u","operation":"UPDATE","object":{},"oldObject":null}}`,
+		reviewHead + `{"uid":"u","operation":"DELETE","oldObject":{}}}`,
+		reviewHead + `{"uid":"u","operation":"UPDATE","object":{},"oldObject":null}}`,
 		reviewHead + `{"uid":"u","operation":"CREATE","subResource":"status","object":{"spec":1}}}`,
 	} {
 		f.Add([]byte(body))
@@ -105,17 +107,44 @@ func FuzzAdmission(f *testing.F) {
 		{"", `{}`},
 		{`{}`, `{}`},
 		{"", `{"metadata":{"name":"c"},"spec":{"taints":[{"key":"gpu","effect":"NoSelect"}]}}`},
-		{`{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"a"}}}`, `{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"bc"}}}`},
-		{`{"metadata":{"name":"c"}}`, `{"metadata":{"name":"c"},"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2147483647,"managedClusterClientConfigs":[{"url":"https://"}]}}`},
+		{
+			`{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"a"}}}`,
+			`{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"bc"}}}`,
+		},
+		{
+			`{"metadata":{"name":"c"}}`,
+			`{"metadata":{"name":"c"},"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2147483647,"managedClusterClientConfigs":[{"url":"https://"}]}}`,
+		},
 		{"", `{"metadata":{"name":"dev"},"spec":{"clusterSet":"dev"}}`},
 		{"", `{"metadata":{"name":"dev","finalizers":["a/b"]},"spec":{"clusterSet":"prod"}}`},
-		{"", `{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"}}}}`},
-		{"", `{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}}`},
-		{"", `{"metadata":{"name":"p","namespace":"n"},"spec":{"numberOfClusters":-1,"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["1"]}}}]}}`},
-		{`{"spec":{"prioritizerPolicy":{"mode":"Loose"}}}`, `{"spec":{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":3,"scoreCoordinate":{"builtIn":"Steady"}}]}}}`},
-		{"", `{"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":"25%","decisionGroups":[{"groupName":"a","groupClusterSelector":{}}]}}}}`},
-		{"", `{"spec":{"disruptionPolicy":{"maxUnavailable":"10%","interval":"1h"},"tolerations":[{"operator":"Exists","tolerationSeconds":-1}],"tiers":[{"name":"a"}]}}`},
-		{"", `{"spec":{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"a","topologyKeyType":"Claim","maxSkew":2147483647}]},"sortBy":"Score","scoreRateLimit":"1h"}}`},
+		{
+			"",
+			`{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"}}}}`,
+		},
+		{
+			"",
+			`{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}}`,
+		},
+		{
+			"",
+			`{"metadata":{"name":"p","namespace":"n"},"spec":{"numberOfClusters":-1,"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["1"]}}}]}}`,
+		},
+		{
+			`{"spec":{"prioritizerPolicy":{"mode":"Loose"}}}`,
+			`{"spec":{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":3,"scoreCoordinate":{"builtIn":"Steady"}}]}}}`,
+		},
+		{
+			"",
+			`{"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":"25%","decisionGroups":[{"groupName":"a","groupClusterSelector":{}}]}}}}`,
+		},
+		{
+			"",
+			`{"spec":{"disruptionPolicy":{"maxUnavailable":"10%","interval":"1h"},"tolerations":[{"operator":"Exists","tolerationSeconds":-1}],"tiers":[{"name":"a"}]}}`,
+		},
+		{
+			"",
+			`{"spec":{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"a","topologyKeyType":"Claim","maxSkew":2147483647}]},"sortBy":"Score","scoreRateLimit":"1h"}}`,
+		},
 	} {
 		for _, operation := range []string{"CREATE", "UPDATE"} {
 			f.Add(operation, "", []byte(objects[0]), []byte(objects[1]))
@@ -130,8 +159,9 @@ func FuzzAdmission(f *testing.F) {
 			}
 		}
 		request := &admissionv1.AdmissionRequest{
-			UID: "the-uid", Operation: admissionv1.Operation(operation), SubResource: subresource, UserInfo: authenticationv1.UserInfo{Username: "jane"},
-			Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: old},
+			UID: "the-uid", Operation: admissionv1.Operation(operation), SubResource: subresource,
+			UserInfo: authenticationv1.UserInfo{Username: "jane"},
+			Object:   runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: old},
 		}
 		body, err := json.Marshal(admissionv1.AdmissionReview{
 			TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request,

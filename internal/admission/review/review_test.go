@@ -60,10 +60,14 @@ func raw(name string) runtime.RawExtension {
 func TestHandlerPassesTheRequest(t *testing.T) {
 	user := authenticationv1.UserInfo{Username: "jane", Groups: []string{"devs"}}
 	var got review.Request[set]
-	answer := sendReview(t, admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("after"), OldObject: raw("before"), UserInfo: user},
+	answer := sendReview(t, admissionv1.AdmissionRequest{
+		Operation: admissionv1.Update, Object: raw("after"), OldObject: raw("before"),
+		UserInfo: user,
+	},
 		func(_ context.Context, c review.Request[set]) (review.Response, error) {
 			got = c
-			return review.Response{Warnings: []string{"mind the gap"}, Patches: []jsonpatch.Operation{{Operation: "add", Path: "/a", Value: "b"}}}, nil
+			return review.Response{Warnings: []string{"mind the gap"}, Patches: []jsonpatch.Operation{{Operation: "add", Path: "/a", Value: "b"}}},
+				nil
 		})
 	if got.Old.Name != "before" || got.New.Name != "after" {
 		t.Errorf("case is about %q and %q, want before and after", got.Old.Name, got.New.Name)
@@ -81,7 +85,9 @@ func TestHandlerPassesTheRequest(t *testing.T) {
 
 // TestStatusIsNotDecoded: a quantity in a status may take minutes to parse.
 func TestStatusIsNotDecoded(t *testing.T) {
-	object := runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"c1"},"status":{"allocatable":{"memory":"0.1e-700000000"},"capacity":"x"}}`)}
+	object := runtime.RawExtension{
+		Raw: []byte(`{"metadata":{"name":"c1"},"status":{"allocatable":{"memory":"0.1e-700000000"},"capacity":"x"}}`),
+	}
 	answer := sendReview(t, admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object},
 		func(_ context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
 			if c.New.Name != "c1" || c.New.Status.Allocatable != nil {
@@ -133,7 +139,9 @@ func TestHandlerDeniesOnErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := sendReview(t, tc.request, func(context.Context, review.Request[set]) (review.Response, error) { return review.Response{}, tc.err })
+			answer := sendReview(t, tc.request, func(context.Context, review.Request[set]) (review.Response, error) {
+				return review.Response{}, tc.err
+			})
 			if answer.Allowed || answer.Result.Code != tc.code || answer.Result.Message != tc.message {
 				t.Errorf("response = %v %d %q, want %d %q", answer.Allowed, answer.Result.Code, answer.Result.Message, tc.code, tc.message)
 			}
@@ -153,14 +161,17 @@ func TestNewErrors(t *testing.T) {
 	}
 	list := func(faults ...*field.Error) field.ErrorList { return faults }
 	for name, tc := range map[string]struct{ before, after, want field.ErrorList }{
-		"a valid object stays valid":        {},
-		"a first error":                     {nil, list(at(0, "a")), list(at(0, "a"))},
-		"an error that stays":               {list(at(0, "a")), list(at(0, "a")), nil},
-		"an error that disappears":          {list(at(0, "a")), nil, nil},
-		"an error that moves in its list":   {list(at(1, "a")), list(at(0, "a")), nil},
-		"an error that changes":             {list(at(0, "a")), list(at(0, "b")), list(at(0, "b"))},
-		"an error that is repeated":         {list(at(0, "a")), list(at(0, "a"), at(1, "a")), list(at(1, "a"))},
-		"another field with the same error": {list(field.Required(field.NewPath("a"), "")), list(field.Required(field.NewPath("b"), "")), list(field.Required(field.NewPath("b"), ""))},
+		"a valid object stays valid":      {},
+		"a first error":                   {nil, list(at(0, "a")), list(at(0, "a"))},
+		"an error that stays":             {list(at(0, "a")), list(at(0, "a")), nil},
+		"an error that disappears":        {list(at(0, "a")), nil, nil},
+		"an error that moves in its list": {list(at(1, "a")), list(at(0, "a")), nil},
+		"an error that changes":           {list(at(0, "a")), list(at(0, "b")), list(at(0, "b"))},
+		"an error that is repeated":       {list(at(0, "a")), list(at(0, "a"), at(1, "a")), list(at(1, "a"))},
+		"another field with the same error": {
+			list(field.Required(field.NewPath("a"), "")), list(field.Required(field.NewPath("b"), "")),
+			list(field.Required(field.NewPath("b"), "")),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, review.NewErrors(tc.before, tc.after)); diff != "" {

@@ -36,7 +36,8 @@ const (
 	// agentAccount is the name of the agent's own account in reviews. It has no namespace, since each member has its own.
 	agentAccount = "klusterlet-work-sa"
 
-	nilExecutorWarning = "spec.executor is not set, so the agent applies the manifests with its own permissions; set it to a service account of the member"
+	nilExecutorWarning = "spec.executor is not set, so the agent applies the manifests with its own permissions; set it to a " +
+		"service account of the member"
 )
 
 // executor is the account that a spec makes agents act as. A spec without an executor has that of the agent itself.
@@ -63,6 +64,7 @@ func (e executor) review(
 		return err
 	}
 	return review.Forbidden(of, name, fmt.Sprintf(
-		"user %s cannot manipulate the Manifestwork with executor %s/%s in namespace %s: this needs the verb %q on \"manifestworks\" in the API group %q with the resourceName %q",
+		"user %s cannot manipulate the Manifestwork with executor %s/%s in namespace %s: this needs the verb %q on \"manifestworks\" in the API "+
+			"group %q with the resourceName %q",
 		user.Username, e.namespace, e.name, namespace, executeAs, workv1.GroupName, account))
 }

@@ -47,7 +47,8 @@ func groupWarnings(ctx context.Context, decisions client.Reader, set *workv1alph
 		})
 		if !has {
 			out = append(out, fmt.Sprintf("spec.placementRefs[%d].rolloutStrategy: the mandatory group with %s has no cluster in the decision of "+
-				"Placement %q, whose groups are %s: the rollout will wait, with phase MandatoryGroupUnproven, until one of its clusters has succeeded or "+
+				"Placement %q, whose groups are %s: the rollout will wait, with phase MandatoryGroupUnproven, until one of its "+
+				"clusters has succeeded or "+
 				"`kubectl berth rollout approve` passes it; correct the reference, or the decision groups of the placement",
 				i, rollout.Reference(to), ref.Name, strings.Join(names, ", ")))
 		}

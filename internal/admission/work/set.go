@@ -39,7 +39,8 @@ func ValidatingSet(validator *validation.Validator, rights permission.Checker, p
 		if c.Old != nil {
 			old = &c.Old.Spec
 		}
-		warnings, err := validate(validator.Set, old, &c.New.Spec, schema.GroupKind{Group: workv1.GroupName, Kind: "ManifestWorkReplicaSet"}, c.New.Name)
+		warnings, err := validate(validator.Set, old, &c.New.Spec, schema.GroupKind{Group: workv1.GroupName, Kind: "ManifestWorkReplicaSet"},
+			c.New.Name)
 		if err != nil {
 			return review.Response{}, err
 		}
@@ -60,8 +61,10 @@ func approvalWarnings(old, after *workv1alpha1.ManifestWorkReplicaSetSpec) []str
 	var out []string
 	for i, ref := range after.PlacementRefs {
 		if approval := ref.RolloutStrategy.Approval; approval != nil && approval.Revision == "" && len(approval.Approved) > 0 {
-			out = append(out, fmt.Sprintf("spec.placementRefs[%d].rolloutStrategy.approval: the template changes, and the %d approved groups start with it "+
-				"without another approval: empty approved in the same change, or set revision, as kubectl berth rollout approve does", i, len(approval.Approved)))
+			out = append(out, fmt.Sprintf("spec.placementRefs[%d].rolloutStrategy.approval: the template changes, and the %d "+
+				"approved groups start with it "+
+				"without another approval: empty approved in the same change, or set revision, as kubectl berth rollout approve does", i,
+				len(approval.Approved)))
 		}
 	}
 	return out
@@ -76,9 +79,11 @@ func placementWarnings(ctx context.Context, placements client.Reader, set *workv
 		err := placements.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: ref.Name}, placement)
 		switch {
 		case apierrors.IsNotFound(err):
-			out = append(out, fmt.Sprintf("spec.placementRefs[%d]: there is no Placement %q in the namespace %q yet, so it selects no cluster", i, ref.Name, set.Namespace))
+			out = append(out, fmt.Sprintf("spec.placementRefs[%d]: there is no Placement %q in the namespace %q yet, so it selects no cluster", i,
+				ref.Name, set.Namespace))
 		case err != nil: // a warning is no reason to refuse
-			log.FromContext(ctx).Info("reading a placement for the warnings about a set failed", "namespace", set.Namespace, "placement", ref.Name, "error", err.Error())
+			log.FromContext(ctx).Info("reading a placement for the warnings about a set failed", "namespace", set.Namespace, "placement", ref.Name,
+				"error", err.Error())
 		default:
 			clusters += int(placement.Status.NumberOfSelectedClusters)
 			out = append(out, groupWarnings(ctx, placements, set, i)...)
@@ -89,7 +94,8 @@ func placementWarnings(ctx context.Context, placements client.Reader, set *workv
 		size += len(manifest.Raw)
 	}
 	if total := size * clusters; total > fanOutWarning {
-		out = append(out, fmt.Sprintf("each change writes %d MB to the hub, %d kB for each of %d clusters; two such changes within 5 minutes may fill its storage",
+		out = append(out, fmt.Sprintf("each change writes %d MB to the hub, %d kB for each of %d clusters; two such changes within 5 "+
+			"minutes may fill its storage",
 			total/1_000_000, size/1000, clusters))
 	}
 	return out

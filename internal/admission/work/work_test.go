@@ -39,7 +39,8 @@ func (c checker) Allowed(_ context.Context, user authenticationv1.UserInfo, a au
 	want := authorizationv1.ResourceAttributes{
 		Verb: "execute-as", Group: "work.open-cluster-management.io", Resource: "manifestworks", Namespace: c.namespace, Name: c.account,
 	}
-	return c.err == nil && user.Username == "jane" && user.UID == "u1" && user.Groups[0] == "devs" && user.Extra["scope"][0] == "s" && a == want, c.err
+	return c.err == nil && user.Username == "jane" && user.UID == "u1" && user.Groups[0] == "devs" && user.Extra["scope"][0] == "s" &&
+		a == want, c.err
 }
 
 // placements is a reader with one placement.
@@ -98,7 +99,10 @@ func send(t *testing.T, handler http.Handler, old, after string) answer {
 	}
 	request := &admissionv1.AdmissionRequest{
 		UID: "1", Operation: admissionv1.Create, Object: raw(after), OldObject: raw(old),
-		UserInfo: authenticationv1.UserInfo{Username: "jane", UID: "u1", Groups: []string{"devs"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"s"}}},
+		UserInfo: authenticationv1.UserInfo{
+			Username: "jane", UID: "u1", Groups: []string{"devs"},
+			Extra: map[string]authenticationv1.ExtraValue{"scope": {"s"}},
+		},
 	}
 	if old != "" {
 		request.Operation = admissionv1.Update
@@ -139,7 +143,8 @@ const (
 	agent     = "system:serviceaccount::klusterlet-work-sa"
 
 	withExecutor = "executor: {subject: {type: ServiceAccount, serviceAccount: {namespace: shop, name: deployer}}}"
-	nilWarning   = "spec.executor is not set, so the agent applies the manifests with its own permissions; set it to a service account of the member"
+	nilWarning   = "spec.executor is not set, so the agent applies the manifests with its own permissions; set it to a " +
+		"service account of the member"
 )
 
 func object(more string, manifests ...string) string {
@@ -152,7 +157,8 @@ func object(more string, manifests ...string) string {
 
 func TestWorks(t *testing.T) {
 	refused := func(namespace, name, account string) string {
-		return `manifestworks.work.open-cluster-management.io "w" is forbidden: user jane cannot manipulate the Manifestwork with executor ` + namespace + "/" + name +
+		return `manifestworks.work.open-cluster-management.io "w" is forbidden: user jane cannot manipulate the Manifestwork with executor ` +
+			namespace + "/" + name +
 			` in namespace c1: this needs the verb "execute-as" on "manifestworks" in the API group "work.open-cluster-management.io" with the resourceName "` + account + `"`
 	}
 	const invalid = `ManifestWork.work.open-cluster-management.io "w" is invalid: spec.workload.manifests[0].metadata.name: Required value: name must be set in manifest`
@@ -162,17 +168,45 @@ func TestWorks(t *testing.T) {
 		old, after  string
 		want        answer
 	}{
-		"an executor with the right":            {after: object(withExecutor, configMap), rights: checker{account: deployer, namespace: "c1"}},
-		"an executor without":                   {after: object(withExecutor, configMap), want: answer{Code: 403, Message: refused("shop", "deployer", deployer)}},
-		"the right in another namespace":        {after: object(withExecutor, configMap), rights: checker{account: deployer, namespace: "c2"}, want: answer{Code: 403, Message: refused("shop", "deployer", deployer)}},
-		"manifests changed beside the executor": {old: object(withExecutor, configMap), after: object(withExecutor, configMap, strings.Replace(configMap, "name: a", "name: b", 1)), want: answer{Code: 403, Message: refused("shop", "deployer", deployer)}},
-		"the executor removed, with a warning":  {nilExecutor: work.NilExecutorWarn, old: object(withExecutor, configMap), after: object("", configMap), want: answer{Warnings: []string{nilWarning}}},
-		"no executor, ignored":                  {nilExecutor: work.NilExecutorIgnore, after: object("", configMap)},
-		"no executor, reviewed":                 {nilExecutor: work.NilExecutorReview, after: object("", configMap), want: answer{Code: 403, Message: refused("", "klusterlet-work-sa", agent)}},
-		"no executor, reviewed with the right":  {nilExecutor: work.NilExecutorReview, after: object("", configMap), rights: checker{account: agent, namespace: "c1"}},
-		"an invalid work":                       {nilExecutor: work.NilExecutorIgnore, after: object("", unnamed), want: answer{Code: 400, Message: invalid}},
-		"a work that becomes invalid":           {nilExecutor: work.NilExecutorIgnore, old: object("", configMap), after: object("", unnamed), want: answer{Code: 400, Message: invalid}},
-		"a work that is as invalid as it was":   {nilExecutor: work.NilExecutorIgnore, old: object("", unnamed), after: object("deleteOption: {propagationPolicy: Orphan}", unnamed)},
+		"an executor with the right": {after: object(withExecutor, configMap), rights: checker{account: deployer, namespace: "c1"}},
+		"an executor without": {
+			after: object(withExecutor, configMap),
+			want:  answer{Code: 403, Message: refused("shop", "deployer", deployer)},
+		},
+		"the right in another namespace": {
+			after: object(withExecutor, configMap), rights: checker{account: deployer, namespace: "c2"},
+			want: answer{Code: 403, Message: refused("shop", "deployer", deployer)},
+		},
+		"manifests changed beside the executor": {
+			old:   object(withExecutor, configMap),
+			after: object(withExecutor, configMap, strings.Replace(configMap, "name: a", "name: b", 1)),
+			want:  answer{Code: 403, Message: refused("shop", "deployer", deployer)},
+		},
+		"the executor removed, with a warning": {
+			nilExecutor: work.NilExecutorWarn, old: object(withExecutor, configMap),
+			after: object("", configMap), want: answer{Warnings: []string{nilWarning}},
+		},
+		"no executor, ignored": {nilExecutor: work.NilExecutorIgnore, after: object("", configMap)},
+		"no executor, reviewed": {
+			nilExecutor: work.NilExecutorReview, after: object("", configMap),
+			want: answer{Code: 403, Message: refused("", "klusterlet-work-sa", agent)},
+		},
+		"no executor, reviewed with the right": {
+			nilExecutor: work.NilExecutorReview, after: object("", configMap),
+			rights: checker{account: agent, namespace: "c1"},
+		},
+		"an invalid work": {
+			nilExecutor: work.NilExecutorIgnore, after: object("", unnamed),
+			want: answer{Code: 400, Message: invalid},
+		},
+		"a work that becomes invalid": {
+			nilExecutor: work.NilExecutorIgnore, old: object("", configMap), after: object("", unnamed),
+			want: answer{Code: 400, Message: invalid},
+		},
+		"a work that is as invalid as it was": {
+			nilExecutor: work.NilExecutorIgnore, old: object("", unnamed),
+			after: object("deleteOption: {propagationPolicy: Orphan}", unnamed),
+		},
 		"a review that fails": {
 			after: object(withExecutor, configMap), rights: checker{err: errBoom},
 			want: answer{Code: 500, Message: "Internal error occurred: the request could not be checked, so it is denied; try again: boom"},
@@ -189,17 +223,21 @@ func TestWorks(t *testing.T) {
 
 func TestSets(t *testing.T) {
 	set := func(template string, refs ...string) string {
-		return "{metadata: {namespace: team, name: s}, spec: {manifestWorkTemplate: {" + template + "}, placementRefs: [" + strings.Join(refs, ", ") + "]}}"
+		return "{metadata: {namespace: team, name: s}, spec: {manifestWorkTemplate: {" + template + "}, placementRefs: [" +
+			strings.Join(refs, ", ") + "]}}"
 	}
 	approvedGroup := func(revision string) string {
-		return "{name: everywhere, rolloutStrategy: {type: Progressive, approval: {approved: [{groupName: first}], revision: '" + revision + "'}}}"
+		return "{name: everywhere, rolloutStrategy: {type: Progressive, approval: {approved: [{groupName: first}], revision: '" + revision +
+			"'}}}"
 	}
 	mandatory := func(groups string) string {
 		return "{name: everywhere, rolloutStrategy: {type: Progressive, progressive: {mandatoryDecisionGroups: [" + groups + "]}}}"
 	}
 	waits := func(group string) string {
-		return "spec.placementRefs[0].rolloutStrategy: the mandatory group with " + group + ` has no cluster in the decision of Placement "everywhere", ` +
-			"whose groups are 0 (canary), 1 (late): the rollout will wait, with phase MandatoryGroupUnproven, until one of its clusters has succeeded or " +
+		return "spec.placementRefs[0].rolloutStrategy: the mandatory group with " + group +
+			` has no cluster in the decision of Placement "everywhere", ` +
+			"whose groups are 0 (canary), 1 (late): the rollout will wait, with phase MandatoryGroupUnproven, until one of its " +
+			"clusters has succeeded or " +
 			"`kubectl berth rollout approve` passes it; correct the reference, or the decision groups of the placement"
 	}
 	const manifests, everywhere = "workload: {manifests: [" + configMap + "]}", "{name: everywhere}"
@@ -214,9 +252,15 @@ func TestSets(t *testing.T) {
 		old, after string
 		want       answer
 	}{
-		"an executor with the right":  {after: set(manifests+", "+withExecutor, everywhere), rights: mayDeploy},
-		"an executor without":         {after: set(manifests+", "+withExecutor, everywhere), want: answer{Code: 403, Message: refused("shop", "deployer", deployer)}},
-		"no executor is the agent":    {after: set(manifests, everywhere), rights: mayDeploy, want: answer{Code: 403, Message: refused("", "klusterlet-work-sa", agent)}},
+		"an executor with the right": {after: set(manifests+", "+withExecutor, everywhere), rights: mayDeploy},
+		"an executor without": {
+			after: set(manifests+", "+withExecutor, everywhere),
+			want:  answer{Code: 403, Message: refused("shop", "deployer", deployer)},
+		},
+		"no executor is the agent": {
+			after: set(manifests, everywhere), rights: mayDeploy,
+			want: answer{Code: 403, Message: refused("", "klusterlet-work-sa", agent)},
+		},
 		"no executor, with the right": {after: set(manifests, everywhere), rights: checker{account: agent, namespace: "team"}},
 		"another placement, executor as before": {
 			old: set(manifests+", "+withExecutor, everywhere), after: set(manifests+", "+withExecutor, everywhere, "{name: new}"),
@@ -224,7 +268,9 @@ func TestSets(t *testing.T) {
 		},
 		"a placement that does not exist": {
 			after: set(manifests+", "+withExecutor, everywhere, "{name: new}"), rights: mayDeploy,
-			want: answer{Warnings: []string{`spec.placementRefs[1]: there is no Placement "new" in the namespace "team" yet, so it selects no cluster`}},
+			want: answer{
+				Warnings: []string{`spec.placementRefs[1]: there is no Placement "new" in the namespace "team" yet, so it selects no cluster`},
+			},
 		},
 		"mandatory groups that have a cluster": {
 			after: set(manifests+", "+withExecutor, mandatory("{groupName: canary}, {groupIndex: 0}")), rights: mayDeploy,
@@ -237,16 +283,24 @@ func TestSets(t *testing.T) {
 			after: set(manifests+", "+withExecutor, mandatory("{groupIndex: 7}, {groupName: late}")), rights: mayDeploy,
 			want: answer{Warnings: []string{waits("groupIndex 7"), waits("groupName late")}},
 		},
-		"a placement that cannot be read": {after: set(manifests+", "+withExecutor, everywhere), rights: mayDeploy, placements: placements{err: errBoom}},
+		"a placement that cannot be read": {
+			after: set(manifests+", "+withExecutor, everywhere), rights: mayDeploy,
+			placements: placements{err: errBoom},
+		},
 		"no manifest": {
 			after: set(withExecutor, everywhere), rights: mayDeploy,
-			want: answer{Code: 400, Message: `ManifestWorkReplicaSet.work.open-cluster-management.io "s" is invalid: spec.manifestWorkTemplate.workload.manifests: Required value: manifests should not be empty`},
+			want: answer{
+				Code:    400,
+				Message: `ManifestWorkReplicaSet.work.open-cluster-management.io "s" is invalid: spec.manifestWorkTemplate.workload.manifests: Required value: manifests should not be empty`,
+			},
 		},
 		"the template changes beside approvals": {
 			old:    set(manifests+", "+withExecutor, approvedGroup("")),
 			after:  set(strings.Replace(manifests, "name: a", "name: b", 1)+", "+withExecutor, approvedGroup("")),
 			rights: mayDeploy,
-			want: answer{Warnings: []string{"spec.placementRefs[0].rolloutStrategy.approval: the template changes, and the 1 approved groups start with it without another approval: " +
+			want: answer{Warnings: []string{"spec.placementRefs[0].rolloutStrategy.approval: the template changes, and " +
+				"the 1 approved groups start " +
+				"with it without another approval: " +
 				"empty approved in the same change, or set revision, as kubectl berth rollout approve does"}},
 		},
 		"approvals for a revision": {
@@ -254,11 +308,16 @@ func TestSets(t *testing.T) {
 			after:  set(strings.Replace(manifests, "name: a", "name: b", 1)+", "+withExecutor, approvedGroup("r1")),
 			rights: mayDeploy,
 		},
-		"other changes beside approvals": {old: set(manifests+", "+withExecutor, everywhere), after: set(manifests+", "+withExecutor, approvedGroup("")), rights: mayDeploy},
+		"other changes beside approvals": {
+			old:   set(manifests+", "+withExecutor, everywhere),
+			after: set(manifests+", "+withExecutor, approvedGroup("")), rights: mayDeploy,
+		},
 		"many clusters with a large template": {
-			after:  set("workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: a}, data: {k: "+strings.Repeat("x", 100_000)+"}}]}, "+withExecutor, everywhere),
+			after: set("workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: a}, data: {k: "+
+				strings.Repeat("x", 100_000)+"}}]}, "+withExecutor, everywhere),
 			rights: mayDeploy, placements: placements{selected: 3000},
-			want: answer{Warnings: []string{"each change writes 300 MB to the hub, 100 kB for each of 3000 clusters; two such changes within 5 minutes may fill its storage"}},
+			want: answer{Warnings: []string{"each change writes 300 MB to the hub, 100 kB for each of 3000 clusters; two such changes within 5 " +
+				"minutes may fill its storage"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

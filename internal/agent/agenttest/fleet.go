@@ -119,7 +119,8 @@ func (f *Fleet) AwaitReported(ctx context.Context, hub client.Reader) error {
 		missing = ""
 		for i := range list.Items {
 			if cluster := &list.Items[i]; !reported(cluster) {
-				missing = fmt.Sprintf("%s: taints %v, annotations %v, status %+v", cluster.Name, cluster.Spec.Taints, cluster.Annotations, cluster.Status)
+				missing = fmt.Sprintf("%s: taints %v, annotations %v, status %+v", cluster.Name, cluster.Spec.Taints, cluster.Annotations,
+					cluster.Status)
 			}
 		}
 		return missing == "" && len(list.Items) == f.options.Agents, nil
@@ -201,7 +202,8 @@ func admit(ctx context.Context, to client.Client, hub join.Endpoint, c cluster) 
 		return agent.Options{}, err
 	}
 	accept := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":%d}}`, int(c.lease.Seconds()))
-	if err := to.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, client.RawPatch(types.MergePatchType, accept)); err != nil {
+	if err := to.Patch(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}},
+		client.RawPatch(types.MergePatchType, accept)); err != nil {
 		return agent.Options{}, err
 	}
 	bootstrap, err := join.BootstrapKubeconfig(hub, token)
@@ -209,7 +211,8 @@ func admit(ctx context.Context, to client.Client, hub join.Endpoint, c cluster) 
 		return agent.Options{}, err
 	}
 	out := agent.DefaultOptions()
-	out.BootstrapKubeconfig, out.MemberKubeconfig, out.HubKubeconfigDir = filepath.Join(c.dir, "bootstrap"), filepath.Join(c.dir, "member"), filepath.Join(c.dir, "hub")
+	out.BootstrapKubeconfig, out.MemberKubeconfig, out.HubKubeconfigDir = filepath.Join(c.dir, "bootstrap"), filepath.Join(c.dir, "member"),
+		filepath.Join(c.dir, "hub")
 	out.Names, out.HealthAddress, out.LogLevel = credential.Names{Cluster: c.name, Agent: "a"}, "0", "error"
 	return out, errors.Join(os.WriteFile(out.BootstrapKubeconfig, bootstrap, 0o600), os.WriteFile(out.MemberKubeconfig, c.member, 0o600))
 }

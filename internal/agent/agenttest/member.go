@@ -81,7 +81,8 @@ func sendNodes(w io.Writer) {
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 	node.Status.Allocatable = node.Status.Capacity
 	send(w, &corev1.NodeList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+		Items: []corev1.Node{node},
 	})
 }
 

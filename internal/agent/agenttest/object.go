@@ -104,8 +104,9 @@ func (m members) list(w io.Writer, path string) {
 		return
 	}
 	out := &metav1.PartialObjectMetadataList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
-		Items: []metav1.PartialObjectMetadata{},
+		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+		Items:    []metav1.PartialObjectMetadata{},
 	}
 	below := strings.TrimSuffix(path, configMaps) + "namespaces/"
 	for _, object := range m.objects.list(func(each string) bool { return strings.HasPrefix(each, below) }) {

@@ -28,8 +28,8 @@ import (
 // agentName is the name of every agent, rightsName that of the ClusterRole with what all agents may do, and of its binding.
 const agentName, rightsName = "agent", "works-of-fleet"
 
-// Works are the parts of many agents that deliver works, with a connection to the hub each. They have not joined: the given user impersonates
-// them, so that the API server limits each as it limits an agent. Their members are those of a Fleet.
+// Works are the parts of many agents that deliver works, with a connection to the hub each. They have not joined: the given user
+// impersonates them, so that the API server limits each as it limits an agent. Their members are those of a Fleet.
 type Works struct {
 	hub      *rest.Config
 	clusters []string
@@ -97,7 +97,10 @@ func (w *Works) start(ctx context.Context) error {
 
 func (w *Works) controller(cluster string) (*work.Controller, error) {
 	toHub := rest.CopyConfig(w.hub)
-	toHub.Impersonate = rest.ImpersonationConfig{UserName: registration.AgentUser(cluster, agentName), Groups: []string{registration.AgentsGroup}}
+	toHub.Impersonate = rest.ImpersonationConfig{
+		UserName: registration.AgentUser(cluster, agentName),
+		Groups:   []string{registration.AgentsGroup},
+	}
 	toHub.QPS, toHub.Dial = -1, new(net.Dialer).DialContext // a dialer of its own gives it a connection of its own
 	toHub.Wrap(client.NewGate(clock.RealClock{}, rand.Float64).Wrap)
 	toMember := &rest.Config{Host: w.members + "/" + cluster, QPS: -1, Transport: &http.Transport{Protocols: withoutTLS()}}
@@ -106,7 +109,8 @@ func (w *Works) controller(cluster string) (*work.Controller, error) {
 	member, err3 := remote.New(toMember, clock.RealClock{})
 	return &work.Controller{
 		Hub: hub, Records: records, Member: member, Cluster: cluster, HubHash: work.HubHash(w.hub.Host), AgentID: "agent-of-" + cluster,
-		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Held: func(string) {}, Metrics: metrics.New(), Log: slog.New(slog.DiscardHandler),
+		Clock: clock.RealClock{}, Random: rand.Float64, Report: func(error) {}, Held: func(string) {}, Metrics: metrics.New(),
+		Log: slog.New(slog.DiscardHandler),
 	}, errors.Join(err1, err2, err3)
 }
 
@@ -118,7 +122,10 @@ func grantWorks(ctx context.Context, hub *rest.Config) error {
 	}
 	meta := metav1.ObjectMeta{Name: rightsName}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks", "manifestworks/status"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{
+			APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks", "manifestworks/status"},
+			Verbs: []string{"get", "list", "watch", "update", "patch"},
+		},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
 	}}
 	binding := &rbacv1.ClusterRoleBinding{

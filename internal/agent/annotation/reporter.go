@@ -39,7 +39,8 @@ type Reporter struct {
 	Log         *slog.Logger
 }
 
-// Run returns once the annotations are stored, or when the context ends. It writes only once the cluster is accepted, and only what differs.
+// Run returns once the annotations are stored, or when the context ends. It writes only once the cluster is accepted, and only what
+// differs.
 func (r *Reporter) Run(ctx context.Context) {
 	refused := reportRetry
 	for ctx.Err() == nil {

@@ -90,8 +90,11 @@ func TestWhenAWriteIsRepeated(t *testing.T) {
 		want time.Duration
 	}{
 		"a refusal, as right after the cluster was accepted": {[]error{refused}, 30 * time.Second},
-		"refusals":          {[]error{refused, refused, refused}, 3*time.Minute + 30*time.Second},
-		"a conflict":        {[]error{apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", nil)}, 10 * time.Millisecond},
+		"refusals": {[]error{refused, refused, refused}, 3*time.Minute + 30*time.Second},
+		"a conflict": {
+			[]error{apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", nil)},
+			10 * time.Millisecond,
+		},
 		"a failure":         {[]error{apierrors.NewInternalError(context.DeadlineExceeded)}, 30 * time.Second},
 		"a day of refusals": {slices.Repeat([]error{refused}, 29), time.Duration(30+60+120+240+480+960+1920)*time.Second + 22*time.Hour},
 	} {

@@ -29,7 +29,8 @@ func Spread(interval time.Duration, random float64) time.Duration {
 	return interval - time.Duration(random*float64(interval)/10)
 }
 
-// AfterRefusals returns the pause after refusals in a row by the hub: an interval, doubled with each further one, and up to eight intervals.
+// AfterRefusals returns the pause after refusals in a row by the hub: an interval, doubled with each further one, and up to eight
+// intervals.
 func AfterRefusals(interval time.Duration, refusals int) time.Duration {
 	return interval * time.Duration(min(1<<min(max(refusals-1, 0), maxDoublings), maxRefusedIntervals))
 }

@@ -50,7 +50,8 @@ func TestEnsureCluster(t *testing.T) {
 			if created := test.hub.created != nil; created != test.creates {
 				t.Errorf("created = %t, want %t", created, test.creates)
 			}
-			if test.hub.created != nil && (test.hub.created.Spec.HubAcceptsClient || len(test.hub.created.Labels) > 0 || len(test.hub.created.Spec.Taints) > 0) {
+			if test.hub.created != nil && (test.hub.created.Spec.HubAcceptsClient || len(test.hub.created.Labels) > 0 ||
+				len(test.hub.created.Spec.Taints) > 0) {
 				t.Errorf("created %+v", test.hub.created)
 			}
 		})

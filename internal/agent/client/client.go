@@ -115,10 +115,16 @@ func newScheme() *runtime.Scheme {
 		coordinationv1.SchemeGroupVersion:   {&coordinationv1.Lease{}},
 		certificatesv1.SchemeGroupVersion:   {&certificatesv1.CertificateSigningRequest{}, &certificatesv1.CertificateSigningRequestList{}},
 		clusterv1.SchemeGroupVersion:        {&clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{}},
-		clusterv1alpha1.SchemeGroupVersion:  {&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{}, &clusterv1alpha1.AddOnPlacementScore{}},
-		aboutv1alpha1.SchemeGroupVersion:    {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
-		workv1.SchemeGroupVersion:           {&workv1.ManifestWork{}, &workv1.ManifestWorkList{}, &workv1.AppliedManifestWork{}, &workv1.AppliedManifestWorkList{}},
-		aboutv1beta1.SchemeGroupVersion:     {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
+		clusterv1alpha1.SchemeGroupVersion: {
+			&clusterv1alpha1.ClusterClaim{}, &clusterv1alpha1.ClusterClaimList{},
+			&clusterv1alpha1.AddOnPlacementScore{},
+		},
+		aboutv1alpha1.SchemeGroupVersion: {&aboutv1alpha1.ClusterProperty{}, &aboutv1alpha1.ClusterPropertyList{}},
+		workv1.SchemeGroupVersion: {
+			&workv1.ManifestWork{}, &workv1.ManifestWorkList{}, &workv1.AppliedManifestWork{},
+			&workv1.AppliedManifestWorkList{},
+		},
+		aboutv1beta1.SchemeGroupVersion: {&aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}},
 	} {
 		scheme.AddKnownTypes(version, kinds...)
 		metav1.AddToGroupVersion(scheme, version)

@@ -20,7 +20,10 @@ func ManagedCluster(name string) Object {
 
 // Lease returns the path of the lease of a cluster.
 func Lease(cluster string) Object {
-	return Object{Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}
+	return Object{
+		Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: cluster,
+		Name: clusterv1.ManagedClusterLeaseName,
+	}
 }
 
 // AddOnLease returns the path of the lease of an add-on on the member.
@@ -45,7 +48,10 @@ func SelfSubjectReview() Object {
 
 // AccountToken returns the path of the tokens of a service account.
 func AccountToken(namespace, account string) Object {
-	return Object{Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), Namespace: namespace, Name: account, Subresource: "token"}
+	return Object{
+		Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), Namespace: namespace, Name: account,
+		Subresource: "token",
+	}
 }
 
 // ConfigMap returns the path of a ConfigMap.

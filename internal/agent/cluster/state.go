@@ -48,7 +48,8 @@ func (s State) Accepted() bool {
 
 // Granted reports whether the hub has given the agent its permissions.
 func (s State) Granted() bool {
-	return s.Access == Present && s.Accepted() && meta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
+	return s.Access == Present && s.Accepted() && meta.IsStatusConditionTrue(s.Cluster.Status.Conditions,
+		clusterv1.ManagedClusterConditionHubAccepted)
 }
 
 // OtherMember returns the UID of the member that the hub has recorded where that is another member; otherwise empty. A copy of a

@@ -41,7 +41,8 @@ var (
 	ErrExpired       = errors.New("the certificate or token has expired")
 	ErrOtherIdentity = errors.New("the certificate or token is for another cluster or agent")
 	ErrOtherHub      = errors.New("the bootstrap kubeconfig names another hub")
-	errSystemProxy   = errors.New("the agent reaches its hub through a proxy with TLS that the CAs of the system verify, and a kubeconfig cannot add the CA of another hub to these; " +
+	errSystemProxy   = errors.New("the agent reaches its hub through a proxy with TLS that the CAs of the system verify, and a kubeconfig " +
+		"cannot add the CA of another hub to these; " +
 		"give the agent a bootstrap kubeconfig of the other hub whose certificate-authority-data has the CAs of the proxy and of that hub")
 	errNotCertificate = errors.New("the certificate and the key do not match")
 )

@@ -36,7 +36,10 @@ func newPair(t *testing.T, user string) (cert, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: user}, NotBefore: start, NotAfter: start.Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: user}, NotBefore: start,
+		NotAfter: start.Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +48,8 @@ func newPair(t *testing.T, user string) (cert, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
 }
 
 func newCredential(t *testing.T) Credential {
@@ -110,27 +114,45 @@ func TestCheck(t *testing.T) {
 		after     time.Duration
 		want      error
 	}{
-		"a valid certificate":                           {good, same, time.Minute, nil},
-		"no bootstrap kubeconfig":                       {good, nil, time.Minute, nil},
-		"no certificate":                                {Credential{Names: names}, same, time.Minute, ErrNoCertificate},
-		"an expired certificate":                        {good, same, 2 * time.Hour, ErrExpired},
-		"the clock is behind the start":                 {good, same, -time.Hour, nil},
-		"a certificate of a cluster with a longer name": {with(func(c *Credential) { c.Cert, c.Key = otherCert, otherKey }), same, time.Minute, ErrOtherIdentity},
-		"a key of another certificate":                  {with(func(c *Credential) { c.Key = otherKey }), same, time.Minute, errNotCertificate},
-		"a token of the account":                        {token("system:serviceaccount:c1:berth-agent"), same, time.Minute, nil},
-		"a token that has expired":                      {token("system:serviceaccount:c1:berth-agent"), same, 2 * time.Hour, ErrExpired},
-		"a token of a cluster with a longer name":       {token("system:serviceaccount:c10:berth-agent"), same, time.Minute, ErrOtherIdentity},
-		"a token of another account":                    {token("system:serviceaccount:c1:default"), same, time.Minute, ErrOtherIdentity},
-		"a token that is torn":                          {with(func(c *Credential) { c.Token = "a.b.c" }), same, time.Minute, base64.CorruptInputError(0)},
-		"a token in two parts":                          {with(func(c *Credential) { c.Token = "a.b" }), same, time.Minute, errNoToken},
-		"a token without times":                         {token(""), same, time.Minute, errNoToken},
-		"another server":                                {good, hub(func(c *Connection) { c.Server = "https://other.example" }), time.Minute, ErrOtherHub},
-		"another proxy":                                 {good, hub(func(c *Connection) { c.ProxyURL = "http://proxy.example" }), time.Minute, ErrOtherHub},
-		"another name of the cluster entry":             {good, hub(func(c *Connection) { c.Entry = "moved" }), time.Minute, ErrOtherHub},
-		"another CA":                                    {good, hub(func(c *Connection) { c.CA = nextCA }), time.Minute, ErrOtherHub},
-		"the hub has published another CA since":        {good.WithCABundle(nextCA), same, time.Minute, nil},
-		"the hub has published two CAs since":           {good.WithCABundle(append([]byte{}, good.Connection.CA...)).WithCABundle(nextCA), same, time.Minute, nil},
-		"published since, and another bootstrap CA":     {good.WithCABundle(nextCA), hub(func(c *Connection) { c.CA = otherCert }), time.Minute, ErrOtherHub},
+		"a valid certificate":           {good, same, time.Minute, nil},
+		"no bootstrap kubeconfig":       {good, nil, time.Minute, nil},
+		"no certificate":                {Credential{Names: names}, same, time.Minute, ErrNoCertificate},
+		"an expired certificate":        {good, same, 2 * time.Hour, ErrExpired},
+		"the clock is behind the start": {good, same, -time.Hour, nil},
+		"a certificate of a cluster with a longer name": {
+			with(func(c *Credential) { c.Cert, c.Key = otherCert, otherKey }), same, time.Minute,
+			ErrOtherIdentity,
+		},
+		"a key of another certificate":            {with(func(c *Credential) { c.Key = otherKey }), same, time.Minute, errNotCertificate},
+		"a token of the account":                  {token("system:serviceaccount:c1:berth-agent"), same, time.Minute, nil},
+		"a token that has expired":                {token("system:serviceaccount:c1:berth-agent"), same, 2 * time.Hour, ErrExpired},
+		"a token of a cluster with a longer name": {token("system:serviceaccount:c10:berth-agent"), same, time.Minute, ErrOtherIdentity},
+		"a token of another account":              {token("system:serviceaccount:c1:default"), same, time.Minute, ErrOtherIdentity},
+		"a token that is torn": {
+			with(func(c *Credential) { c.Token = "a.b.c" }), same, time.Minute,
+			base64.CorruptInputError(0),
+		},
+		"a token in two parts":  {with(func(c *Credential) { c.Token = "a.b" }), same, time.Minute, errNoToken},
+		"a token without times": {token(""), same, time.Minute, errNoToken},
+		"another server": {
+			good, hub(func(c *Connection) { c.Server = "https://other.example" }), time.Minute,
+			ErrOtherHub,
+		},
+		"another proxy": {
+			good, hub(func(c *Connection) { c.ProxyURL = "http://proxy.example" }), time.Minute,
+			ErrOtherHub,
+		},
+		"another name of the cluster entry":      {good, hub(func(c *Connection) { c.Entry = "moved" }), time.Minute, ErrOtherHub},
+		"another CA":                             {good, hub(func(c *Connection) { c.CA = nextCA }), time.Minute, ErrOtherHub},
+		"the hub has published another CA since": {good.WithCABundle(nextCA), same, time.Minute, nil},
+		"the hub has published two CAs since": {
+			good.WithCABundle(append([]byte{}, good.Connection.CA...)).WithCABundle(nextCA), same,
+			time.Minute, nil,
+		},
+		"published since, and another bootstrap CA": {
+			good.WithCABundle(nextCA), hub(func(c *Connection) { c.CA = otherCert }), time.Minute,
+			ErrOtherHub,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if err := test.stored.Check(names, test.bootstrap, start.Add(test.after)); !errors.Is(err, test.want) {
@@ -197,7 +219,8 @@ func TestLoadWithNames(t *testing.T) {
 		})
 	}
 	store := &fakeStore{files: Files{}}
-	if got, err := LoadWithNames(t.Context(), store, Names{}); err != nil || got.Validate() != nil || string(store.saved[ClusterKey]) != got.Cluster {
+	if got, err := LoadWithNames(t.Context(), store, Names{}); err != nil || got.Validate() != nil ||
+		string(store.saved[ClusterKey]) != got.Cluster {
 		t.Errorf("random names %v, saved %v, error %v", got.Names, store.saved, err)
 	}
 }
@@ -211,8 +234,8 @@ func (s *fakeStore) Save(_ context.Context, files Files) error {
 	return nil
 }
 
-// TestAHandOverSupersedesTheBootstrapKubeconfig checks that an agent does not return to a hub that has handed it over, until it gets another
-// bootstrap kubeconfig.
+// TestAHandOverSupersedesTheBootstrapKubeconfig checks that an agent does not return to a hub that has handed it over, until it gets
+// another bootstrap kubeconfig.
 func TestAHandOverSupersedesTheBootstrapKubeconfig(t *testing.T) {
 	stored := newCredential(t)
 	bootstrap := stored.Connection
@@ -263,9 +286,12 @@ func TestAHandOverKeepsTheProxy(t *testing.T) {
 		"no proxy":            {"", own, 1, ""},
 		"a proxy without TLS": {"http://proxy.example:3128", own, 1, ""},
 		"a proxy with TLS":    {"https://proxy.example:3129", own, 2, ""},
-		"a bundle that ends without a line break":      {"https://proxy.example:3129", bytes.TrimSpace(own), 2, ""},
-		"no bundle, and no proxy":                      {"", nil, 1, ""},
-		"a proxy that the CAs of the system verify":    {"https://proxy.example:3129", nil, 0, "give the agent a bootstrap kubeconfig of the other hub"},
+		"a bundle that ends without a line break": {"https://proxy.example:3129", bytes.TrimSpace(own), 2, ""},
+		"no bundle, and no proxy":                 {"", nil, 1, ""},
+		"a proxy that the CAs of the system verify": {
+			"https://proxy.example:3129", nil, 0,
+			"give the agent a bootstrap kubeconfig of the other hub",
+		},
 		"a proxy without TLS, and CAs of the system":   {"http://proxy.example:3128", nil, 1, ""},
 		"a proxy with TLS by a scheme in capital case": {"HTTPS://proxy.example:3129", own, 2, ""},
 	} {

@@ -53,7 +53,10 @@ func (c Credential) Files() (Files, error) {
 // Parse returns the credential in files. Files that are missing leave their fields empty.
 func Parse(files Files) (Credential, error) {
 	text := func(key string) string { return strings.TrimSpace(string(files[key])) }
-	out := Credential{Names: Names{Cluster: text(ClusterKey), Agent: text(AgentKey)}, BootstrapCAHash: text(BootstrapCAKey), Superseded: text(SupersededKey)}
+	out := Credential{
+		Names: Names{Cluster: text(ClusterKey), Agent: text(AgentKey)}, BootstrapCAHash: text(BootstrapCAKey),
+		Superseded: text(SupersededKey),
+	}
 	if len(files[KubeconfigKey]) == 0 {
 		return out, nil
 	}

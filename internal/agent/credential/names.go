@@ -47,5 +47,8 @@ func LoadWithNames(ctx context.Context, store Store, given Names) (Credential, e
 		return stored, nil
 	}
 	stored.Names = names
-	return stored, store.Save(ctx, Files{ClusterKey: []byte(names.Cluster), AgentKey: []byte(names.Agent)}) //nolint:wrapcheck // the store names the file
+	return stored, store.Save(ctx, Files{
+		ClusterKey: []byte(names.Cluster),
+		AgentKey:   []byte(names.Agent),
+	}) //nolint:wrapcheck // the store names the file
 }

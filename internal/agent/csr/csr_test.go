@@ -52,7 +52,8 @@ func TestNewRequestIsWhatTheHubApproves(t *testing.T) {
 		t.Errorf("the key is %T", request.PublicKey)
 	}
 	organizations := []string{"system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"}
-	if diff := cmp.Diff(organizations, request.Subject.Organization); diff != "" || request.Subject.CommonName != "system:open-cluster-management:c1:a1" {
+	if diff := cmp.Diff(organizations, request.Subject.Organization); diff != "" ||
+		request.Subject.CommonName != "system:open-cluster-management:c1:a1" {
 		t.Errorf("the subject is %s", request.Subject)
 	}
 	got.Spec.Request = nil
@@ -73,7 +74,9 @@ func TestNewRequestIsWhatTheHubApproves(t *testing.T) {
 }
 
 func TestInspect(t *testing.T) {
-	condition := func(kind certificatesv1.RequestConditionType, status corev1.ConditionStatus) certificatesv1.CertificateSigningRequestCondition {
+	condition := func(kind certificatesv1.RequestConditionType,
+		status corev1.ConditionStatus,
+	) certificatesv1.CertificateSigningRequestCondition {
 		return certificatesv1.CertificateSigningRequestCondition{Type: kind, Status: status, Message: "m"}
 	}
 	approved, denied, failed := condition("Approved", "True"), condition("Denied", "True"), condition("Failed", "True")
@@ -108,7 +111,10 @@ func TestRenewAtLeavesAFifthToAQuarterOfTheLifetime(t *testing.T) {
 			t.Errorf("RenewAt(%v) = %s, want %s", random, got, want)
 		}
 	}
-	for lifetime, want := range map[time.Duration]time.Duration{100 * time.Hour: 5 * time.Minute, time.Hour: 36 * time.Second, time.Second: time.Second} {
+	for lifetime, want := range map[time.Duration]time.Duration{
+		100 * time.Hour: 5 * time.Minute, time.Hour: 36 * time.Second,
+		time.Second: time.Second,
+	} {
 		if got := CheckInterval(start, start.Add(lifetime)); got != want {
 			t.Errorf("CheckInterval of %s = %s, want %s", lifetime, got, want)
 		}
@@ -131,7 +137,9 @@ func (h *fakeHub) List(_ context.Context, _ client.Object, _ metav1.ListOptions,
 	list := into.(*certificatesv1.CertificateSigningRequestList)
 	for user, number := range h.held {
 		for range number {
-			list.Items = append(list.Items, certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Username: user}})
+			list.Items = append(list.Items, certificatesv1.CertificateSigningRequest{
+				Spec: certificatesv1.CertificateSigningRequestSpec{Username: user},
+			})
 		}
 	}
 	return h.listErr
@@ -184,16 +192,39 @@ func TestAttempt(t *testing.T) {
 		created int
 		want    error
 	}{
-		"a certificate":                            {fakeHub{signAs: names().User()}, 1, nil},
-		"nine requests of the agent":               {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 9, "other": 20}}, 1, nil},
-		"ten requests of the agent":                {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 10}}, 0, errManyRequests},
-		"ten requests of the bootstrap user":       {fakeHub{signAs: names().User(), held: map[string]int{"bootstrap": 9, names().User(): 1}}, 0, errManyRequests},
-		"requests of other users with the label":   {fakeHub{signAs: names().User(), held: map[string]int{"other": 400}}, 1, nil},
-		"a hub that does not return the user":      {fakeHub{signAs: names().User(), held: map[string]int{names().User(): 10}, noUser: apierrors.NewForbidden(resource, "", nil)}, 0, errManyRequests},
-		"the user is not read":                     {fakeHub{signAs: names().User(), held: map[string]int{"other": 10}, noUser: errBoom}, 0, errBoom},
-		"an identity that may not list":            {fakeHub{signAs: names().User(), listErr: apierrors.NewForbidden(resource, "", nil)}, 1, nil},
-		"a certificate of another cluster":         {fakeHub{signAs: "system:open-cluster-management:c2:a1"}, 1, errOtherKey},
-		"a request that is removed before signing": {fakeHub{getErr: apierrors.NewNotFound(resource, "c1-x")}, 1, apierrors.NewNotFound(resource, "c1-x")},
+		"a certificate": {fakeHub{signAs: names().User()}, 1, nil},
+		"nine requests of the agent": {
+			fakeHub{signAs: names().User(), held: map[string]int{names().User(): 9, "other": 20}},
+			1,
+			nil,
+		},
+		"ten requests of the agent": {
+			fakeHub{signAs: names().User(), held: map[string]int{names().User(): 10}},
+			0,
+			errManyRequests,
+		},
+		"ten requests of the bootstrap user": {
+			fakeHub{signAs: names().User(), held: map[string]int{"bootstrap": 9, names().User(): 1}},
+			0,
+			errManyRequests,
+		},
+		"requests of other users with the label": {fakeHub{signAs: names().User(), held: map[string]int{"other": 400}}, 1, nil},
+		"a hub that does not return the user": {fakeHub{
+			signAs: names().User(), held: map[string]int{names().User(): 10},
+			noUser: apierrors.NewForbidden(resource, "", nil),
+		}, 0, errManyRequests},
+		"the user is not read": {
+			fakeHub{signAs: names().User(), held: map[string]int{"other": 10}, noUser: errBoom},
+			0,
+			errBoom,
+		},
+		"an identity that may not list":    {fakeHub{signAs: names().User(), listErr: apierrors.NewForbidden(resource, "", nil)}, 1, nil},
+		"a certificate of another cluster": {fakeHub{signAs: "system:open-cluster-management:c2:a1"}, 1, errOtherKey},
+		"a request that is removed before signing": {
+			fakeHub{getErr: apierrors.NewNotFound(resource, "c1-x")},
+			1,
+			apierrors.NewNotFound(resource, "c1-x"),
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.hub.t = t

@@ -38,7 +38,9 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 
 // newRequest returns the object that requests a certificate for a key. uid is the UID of the member's kube-system namespace.
 // A lifetime of 0 leaves the lifetime to the hub.
-func newRequest(names credential.Names, uid string, lifetime time.Duration, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+func newRequest(names credential.Names, uid string, lifetime time.Duration,
+	key *ecdsa.PrivateKey,
+) (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName:   names.User(),
 		Organization: []string{registration.AgentGroup(names.Cluster), registration.AgentsGroup},
@@ -54,7 +56,10 @@ func newRequest(names credential.Names, uid string, lifetime time.Duration, key 
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth,
+			},
 		},
 	}
 	if uid != "" {

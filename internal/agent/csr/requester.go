@@ -202,9 +202,11 @@ func (r *Requester) await(ctx context.Context, name string) ([]byte, error) {
 func waiting(name string, state State, message string) error {
 	switch state {
 	case Denied:
-		return fmt.Errorf("the certificate request %s was denied: %s; the agent makes another once it is deleted", name, message) //nolint:err113 // a state for the health page
+		return fmt.Errorf("the certificate request %s was denied: %s; the agent makes another once it is deleted", name,
+			message) //nolint:err113 // a state for the health page
 	case Failed:
-		return fmt.Errorf("the certificate request %s was approved and not signed: %s; the agent makes another once it is deleted", name, message) //nolint:err113 // a state for the health page
+		return fmt.Errorf("the certificate request %s was approved and not signed: %s; the agent makes another once it is deleted", name,
+			message) //nolint:err113 // a state for the health page
 	default:
 		return fmt.Errorf("the certificate request %s waits for its approval", name) //nolint:err113 // a state for the health page
 	}

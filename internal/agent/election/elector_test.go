@@ -99,7 +99,8 @@ func (a *agents) start(identity string) (stop func(), cut *bool) {
 	ctx, cancel := context.WithCancel(a.t.Context())
 	cut = new(bool)
 	elector := &Elector{
-		Leases: from{&a.leases, cut}, Namespace: "n", Identity: identity, Clock: clock.RealClock{}, Report: func(error) {}, Log: slog.New(slog.DiscardHandler),
+		Leases: from{&a.leases, cut}, Namespace: "n", Identity: identity, Clock: clock.RealClock{}, Report: func(error) {},
+		Log: slog.New(slog.DiscardHandler),
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); elector.Run(ctx, a.lead(identity)) }()

@@ -67,7 +67,8 @@ func (r *Recorder) add(about corev1.ObjectReference, kind, reason, message strin
 		namespace = metav1.NamespaceDefault
 	}
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: component + "-"}, // names of objects may be too long, or no names of events
+		// names of objects may be too long, or no names of events
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: component + "-"},
 		InvolvedObject: about, Type: kind, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: corev1.EventSource{Component: component}, ReportingController: component,
 	}

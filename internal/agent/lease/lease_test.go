@@ -110,7 +110,10 @@ func TestAHubThatReturnsToOlderDataIsReported(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			restored, hub := 0, &fakeHub{}
-			r := &Renewer{Hub: hub, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Name: "c1", Log: slog.New(slog.DiscardHandler), Restored: func() { restored++ }}
+			r := &Renewer{
+				Hub: hub, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Name: "c1", Log: slog.New(slog.DiscardHandler),
+				Restored: func() { restored++ },
+			}
 			for _, version := range test.versions {
 				hub.lease, hub.updateErrors = &coordinationv1.Lease{}, []error{conflict}
 				hub.lease.ResourceVersion = version

@@ -191,7 +191,9 @@ func runInformer(ctx context.Context, informer cache.Controller, changed func())
 }
 
 // newInformer returns an informer of all objects of a kind, with no more of each object than transform keeps.
-func newInformer(source cache.ListerWatcher, kind runtime.Object, transform cache.TransformFunc, changed func()) (cache.Store, cache.Controller) {
+func newInformer(source cache.ListerWatcher, kind runtime.Object, transform cache.TransformFunc,
+	changed func(),
+) (cache.Store, cache.Controller) {
 	return cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source, ObjectType: kind, Transform: transform,
 		Handler: cache.ResourceEventHandlerFuncs{

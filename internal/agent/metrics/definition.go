@@ -60,14 +60,16 @@ func states() []string {
 func worksDefinition() Definition {
 	return Definition{
 		Name: "berth_agent_works", Type: Gauge, Labels: []Label{{Name: "state", Values: states()}},
-		Help: "Works of the cluster by state: not applied yet, failed to apply, applied and on the way, degraded, healthy, being deleted, or lost by the hub",
+		Help: "Works of the cluster by state: not applied yet, failed to apply, applied and on the way, degraded, healthy, being " +
+			"deleted, or lost by the hub",
 	}
 }
 
 func applyDefinition() Definition {
 	return Definition{
 		Name: "berth_agent_work_apply_seconds", Type: Histogram, Labels: []Label{{Name: "stage", Values: []string{StageApplied, StageHealthy}}},
-		Help: "Time from when a set wrote a work on the hub until the work was applied, and until its objects were healthy; of works of sets, by the clocks of both",
+		Help: "Time from when a set wrote a work on the hub until the work was applied, and until its objects were healthy; of works of " +
+			"sets, by the clocks of both",
 	}
 }
 
@@ -85,21 +87,24 @@ func writesDefinition() Definition {
 
 func repairsDefinition() Definition {
 	return Definition{
-		Name: "berth_agent_drift_repairs_total", Type: Counter, Help: "Objects of works that another client had changed and that the agent put back",
+		Name: "berth_agent_drift_repairs_total", Type: Counter, Help: "Objects of works that another client had changed " +
+			"and that the agent put back",
 	}
 }
 
 func heldDefinition() Definition {
 	return Definition{
 		Name: "berth_agent_evictions_held", Type: Gauge,
-		Help: "Works that the hub has lost and whose objects stay, because the hub has lost many works at once; the condition WorkEvictionHeld of the ManagedCluster then is True",
+		Help: "Works that the hub has lost and whose objects stay, because the hub has lost many works at once; the condition WorkEvictionHeld " +
+			"of the ManagedCluster then is True",
 	}
 }
 
 func usageDefinition() Definition {
 	return Definition{
 		Name: "berth_agent_usage_reports_total", Type: Counter, Labels: []Label{{Name: "result", Values: []string{resultSuccess, resultFailure}}},
-		Help: "Measurements of the member with --report-usage. A failure is a member that was not read completely, or a hub that did not store the scores",
+		Help: "Measurements of the member with --report-usage. A failure is a member that was not read completely, or a hub " +
+			"that did not store the scores",
 	}
 }
 

@@ -34,7 +34,8 @@ func TestEveryMetricIsServedUnderItsDefinition(t *testing.T) {
 	}
 	for _, line := range []string{
 		`berth_agent_works{state="applying"} 0`, `berth_agent_works{state="healthy"} 1`, `berth_agent_work_apply_seconds_sum{stage="applied"} 0`,
-		`berth_agent_writes_total{resource="configmaps",result="failure",verb="apply"} 1`, `berth_agent_drift_repairs_total 1`, `berth_agent_evictions_held 3`,
+		`berth_agent_writes_total{resource="configmaps",result="failure",verb="apply"} 1`, `berth_agent_drift_repairs_total 1`,
+		`berth_agent_evictions_held 3`,
 		`berth_agent_usage_reports_total{result="success"} 1`,
 	} {
 		if !strings.Contains(text, line+"\n") {

@@ -1,8 +1,9 @@
 // Package registration reports on the hub whether the add-ons of a cluster live, by the Leases that they renew on its member.
 //
 // It owns condition Available of the ManagedClusterAddOns of one cluster whose health is by Lease, and writes nothing else. It reads one
-// Lease by its name for each, and lists none. The invariants: a Lease that was not read changes nothing, and a condition is written only when
-// it changes. A clock of the member that is wrong makes no add-on flap. A hub without ManagedClusterAddOns gets fewer and fewer requests.
+// Lease by its name for each, and lists none. The invariants: a Lease that was not read changes nothing, and a condition is written only
+// when it changes. A clock of the member that is wrong makes no add-on flap. A hub without ManagedClusterAddOns gets fewer and fewer
+// requests.
 package registration
 
 import (

@@ -39,9 +39,11 @@ const (
 
 var (
 	errTooMany   = fmt.Errorf("the cluster has more than %d add-ons whose health is by Lease: the agent reads the first by name", MaxAddOns)
-	errMayNotGet = errors.New("the agent may not get the Leases of add-ons on the member: run `kubectl berth join` again, or upgrade the chart berth-agent")
-	errRefused   = errors.New("the hub does not let agents report the health of add-ons: apply config/registration and config/manager of this release there")
-	errConflict  = errors.New("another client wrote at the same time")
+	errMayNotGet = errors.New("the agent may not get the Leases of add-ons on the member: run `kubectl berth join` again, or " +
+		"upgrade the chart berth-agent")
+	errRefused = errors.New("the hub does not let agents report the health of add-ons: apply config/registration and " +
+		"config/manager of this release there")
+	errConflict = errors.New("another client wrote at the same time")
 )
 
 // Hub reads and writes ManagedClusterAddOns.
@@ -139,7 +141,8 @@ func (r *Reporter) Run(ctx context.Context) {
 // reachable reports whether the hub has the cluster as reachable. While it does not, the hub itself sets the add-ons to Unknown.
 func reachable(state cluster.State) bool {
 	return state.Granted() &&
-		!meta.IsStatusConditionPresentAndEqual(state.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+		!meta.IsStatusConditionPresentAndEqual(state.Cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable,
+			metav1.ConditionUnknown)
 }
 
 // untilDue returns the time until a Lease is read.
@@ -192,8 +195,8 @@ func (r *Reporter) report(err error) {
 	}
 }
 
-// round reads the Leases that are due, those that waited longest first. It returns an error where the others would fail too. A refusal of the
-// hub may be about one add-on alone, so the others are read first.
+// round reads the Leases that are due, those that waited longest first. It returns an error where the others would fail too. A refusal of
+// the hub may be about one add-on alone, so the others are read first.
 func (r *Reporter) round(ctx context.Context) error {
 	var refusal error
 	for _, addOn := range r.due() {

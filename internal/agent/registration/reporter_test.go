@@ -133,7 +133,10 @@ func acceptedCluster(available metav1.ConditionStatus) *accepted {
 
 // addOn returns an add-on without a report of its health.
 func addOn(name string) *addonv1alpha1.ManagedClusterAddOn {
-	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1"}}
+	out := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "c1", Name: name, UID: types.UID("uid-" + name),
+		ResourceVersion: "1",
+	}}
 	out.Spec.InstallNamespace = addonv1alpha1.DefaultInstallNamespace
 	out.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Completed"}}
 	return out
@@ -204,7 +207,8 @@ func TestTheHealthOfAddOns(t *testing.T) {
 		"customized": "", "deleted": "", "moved": "True LeaseUpdated", "reported": "True LeaseUpdated",
 	}
 	to.expect(t, want)
-	if got := to.stored["fresh"].Status.Conditions; len(got) != 2 || got[0].Reason != "Completed" || !got[1].LastTransitionTime.Time.Equal(begin()) {
+	if got := to.stored["fresh"].Status.Conditions; len(got) != 2 || got[0].Reason != "Completed" ||
+		!got[1].LastTransitionTime.Time.Equal(begin()) {
 		t.Errorf("the conditions are %+v", got)
 	}
 	reads, writes := to.reads, to.writes
@@ -223,14 +227,18 @@ func TestTheHealthOfAddOns(t *testing.T) {
 	want["fresh"], want["old"], want["missing"] = "Unknown LeaseNotFound", "True LeaseUpdated", "True LeaseUpdated"
 	to.expect(t, want)
 	r.mustRound(t, at, 10) // the others have not renewed
-	want["old"], want["missing"], want["moved"], want["reported"] = "False LeaseUpdateStopped", "False LeaseUpdateStopped", "False LeaseUpdateStopped", "False LeaseUpdateStopped"
+	want["old"], want["missing"], want["moved"], want["reported"] = "False LeaseUpdateStopped", "False LeaseUpdateStopped",
+		"False LeaseUpdateStopped", "False LeaseUpdateStopped"
 	to.expect(t, want)
 }
 
 // TestAnotherAgentWritesNothing is a restart of the agent.
 func TestAnotherAgentWritesNothing(t *testing.T) {
 	to := newHub(t, addOn("search"), addOn("old"), addOn("missing"))
-	from := &member{leases: map[string]*coordinationv1.Lease{inDefault + "search": renewed(begin()), inDefault + "old": renewed(begin().Add(-time.Hour))}}
+	from := &member{leases: map[string]*coordinationv1.Lease{
+		inDefault + "search": renewed(begin()),
+		inDefault + "old":    renewed(begin().Add(-time.Hour)),
+	}}
 	r, at := newReporter(to, from)
 	r.mustRound(t, at, 1)
 	again, _ := newReporter(to, from)
@@ -270,7 +278,8 @@ func TestOneAddOnDoesNotStopTheOthers(t *testing.T) {
 	from := &member{
 		leases: map[string]*coordinationv1.Lease{inDefault + "works": renewed(begin())},
 		fails: map[string]error{
-			inDefault + "a-broken": errBoom, inDefault + "b-forbidden": apierrors.NewForbidden(coordinationv1.Resource("leases"), "b-forbidden", errBoom),
+			inDefault + "a-broken": errBoom, inDefault + "b-forbidden": apierrors.NewForbidden(coordinationv1.Resource("leases"), "b-forbidden",
+				errBoom),
 			inDefault + "c-forbidden": apierrors.NewForbidden(coordinationv1.Resource("leases"), "c-forbidden", errBoom),
 		},
 	}
@@ -396,7 +405,8 @@ func TestWhatChangedMeanwhileStays(t *testing.T) {
 }
 
 func (h *hub) setHealth(to Health) {
-	meta.SetStatusCondition(&h.stored["search"].Status.Conditions, metav1.Condition{Type: "Available", Status: to.Status, Reason: to.Reason, Message: to.Message})
+	meta.SetStatusCondition(&h.stored["search"].Status.Conditions,
+		metav1.Condition{Type: "Available", Status: to.Status, Reason: to.Reason, Message: to.Message})
 }
 
 // TestAHubThatRefusesIsLeftAlone runs for two hours on a hub without the permission.

@@ -61,9 +61,15 @@ func (s sighting) observe(lease *coordinationv1.Lease, available bool, now time.
 func (s sighting) health(of AddOn) Health {
 	switch {
 	case s.read.Sub(s.since) < gracePeriod:
-		return Health{metav1.ConditionTrue, addonv1alpha1.AvailableReasonLeaseUpdated, "The add-on renews its Lease " + of.lease() + " on the member."}
+		return Health{
+			metav1.ConditionTrue, addonv1alpha1.AvailableReasonLeaseUpdated,
+			"The add-on renews its Lease " + of.lease() + " on the member.",
+		}
 	case s.renewed.IsZero():
-		return Health{metav1.ConditionFalse, addonv1alpha1.AvailableReasonLeaseUpdateStopped, "The Lease " + of.lease() + " on the member has no renewTime: the add-on does not renew it."}
+		return Health{
+			metav1.ConditionFalse, addonv1alpha1.AvailableReasonLeaseUpdateStopped,
+			"The Lease " + of.lease() + " on the member has no renewTime: the add-on does not renew it.",
+		}
 	default:
 		return Health{
 			metav1.ConditionFalse, addonv1alpha1.AvailableReasonLeaseUpdateStopped,

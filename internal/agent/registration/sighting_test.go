@@ -60,27 +60,45 @@ func TestHealthByReadings(t *testing.T) {
 		readings  []reading
 		want      metav1.ConditionStatus
 	}{
-		"a Lease renewed now":                                    {false, []reading{{}}, lives},
-		"a Lease renewed almost five minutes ago":                {false, []reading{{renewed: -5*time.Minute + time.Second}}, lives},
-		"a Lease renewed five minutes ago":                       {false, []reading{{renewed: -5 * time.Minute}}, stopped},
-		"a Lease renewed a year ago":                             {false, []reading{{renewed: -365 * 24 * time.Hour}}, stopped},
-		"a Lease that was never renewed":                         {false, []reading{{never: true}}, stopped},
-		"a Lease that was never renewed, twice":                  {false, []reading{{never: true}, {at: Interval, never: true}}, stopped},
-		"a Lease that loses its renewTime is no sign of life":    {false, append(every(0, 4*time.Minute, 0), reading{at: 4*time.Minute + Interval, never: true}, reading{at: 5 * time.Minute, never: true}), stopped},
-		"no renewal for almost five minutes":                     {true, every(0, 5*time.Minute-Interval, 0), lives},
-		"no renewal for five minutes":                            {true, every(0, 5*time.Minute, 0), stopped},
-		"an old Lease that is renewed":                           {false, []reading{{renewed: -time.Hour}, {at: Interval, renewed: Interval}}, lives},
-		"the age at the first sight counts":                      {false, every(0, time.Minute, -4*time.Minute), stopped},
-		"a clock an hour behind, at first":                       {false, []reading{{renewed: -time.Hour}}, stopped},
-		"a clock an hour behind, after a renewal":                {false, []reading{{renewed: -time.Hour}, {at: Interval, renewed: -time.Hour + Interval}}, lives},
-		"a clock an hour ahead":                                  {false, []reading{{renewed: time.Hour}}, lives},
-		"a clock an hour ahead, without a renewal":               {true, every(0, 5*time.Minute, time.Hour), stopped},
-		"a clock that is set back":                               {true, append(every(0, 4*time.Minute, 0), reading{at: 5 * time.Minute, renewed: -time.Hour}), lives},
-		"a new agent, and a clock an hour behind":                {true, []reading{{renewed: -time.Hour}}, lives},
-		"a new agent, and a Lease without renewals":              {true, every(0, 2*time.Minute, -time.Hour), stopped},
-		"a new agent gives two minutes":                          {true, every(0, 2*time.Minute-Interval, -time.Hour), lives},
-		"after an hour without readings":                         {true, []reading{{}, {at: time.Hour}}, lives},
-		"two minutes after an hour without readings":             {true, append([]reading{{}}, every(time.Hour, time.Hour+2*time.Minute, 0)...), stopped},
+		"a Lease renewed now":                     {false, []reading{{}}, lives},
+		"a Lease renewed almost five minutes ago": {false, []reading{{renewed: -5*time.Minute + time.Second}}, lives},
+		"a Lease renewed five minutes ago":        {false, []reading{{renewed: -5 * time.Minute}}, stopped},
+		"a Lease renewed a year ago":              {false, []reading{{renewed: -365 * 24 * time.Hour}}, stopped},
+		"a Lease that was never renewed":          {false, []reading{{never: true}}, stopped},
+		"a Lease that was never renewed, twice":   {false, []reading{{never: true}, {at: Interval, never: true}}, stopped},
+		"a Lease that loses its renewTime is no sign of life": {
+			false,
+			append(every(0, 4*time.Minute, 0), reading{at: 4*time.Minute + Interval, never: true}, reading{at: 5 * time.Minute, never: true}),
+			stopped,
+		},
+		"no renewal for almost five minutes": {true, every(0, 5*time.Minute-Interval, 0), lives},
+		"no renewal for five minutes":        {true, every(0, 5*time.Minute, 0), stopped},
+		"an old Lease that is renewed": {
+			false,
+			[]reading{{renewed: -time.Hour}, {at: Interval, renewed: Interval}},
+			lives,
+		},
+		"the age at the first sight counts": {false, every(0, time.Minute, -4*time.Minute), stopped},
+		"a clock an hour behind, at first":  {false, []reading{{renewed: -time.Hour}}, stopped},
+		"a clock an hour behind, after a renewal": {
+			false,
+			[]reading{{renewed: -time.Hour}, {at: Interval, renewed: -time.Hour + Interval}},
+			lives,
+		},
+		"a clock an hour ahead":                    {false, []reading{{renewed: time.Hour}}, lives},
+		"a clock an hour ahead, without a renewal": {true, every(0, 5*time.Minute, time.Hour), stopped},
+		"a clock that is set back": {
+			true,
+			append(every(0, 4*time.Minute, 0), reading{at: 5 * time.Minute, renewed: -time.Hour}), lives,
+		},
+		"a new agent, and a clock an hour behind":   {true, []reading{{renewed: -time.Hour}}, lives},
+		"a new agent, and a Lease without renewals": {true, every(0, 2*time.Minute, -time.Hour), stopped},
+		"a new agent gives two minutes":             {true, every(0, 2*time.Minute-Interval, -time.Hour), lives},
+		"after an hour without readings":            {true, []reading{{}, {at: time.Hour}}, lives},
+		"two minutes after an hour without readings": {
+			true, append([]reading{{}}, every(time.Hour, time.Hour+2*time.Minute, 0)...),
+			stopped,
+		},
 		"no renewal, and each reading late":                      {true, late(10 * time.Minute), stopped},
 		"an hour without readings, and the hub has it as failed": {false, []reading{{}, {at: time.Hour}}, stopped},
 	} {
@@ -101,7 +119,8 @@ func TestHealthByReadings(t *testing.T) {
 	}
 }
 
-// TestAClockOfTheMemberDoesNotMatter plays an hour of renewals each minute, which then end, with clocks of the member that differ by up to a day.
+// TestAClockOfTheMemberDoesNotMatter plays an hour of renewals each minute, which then end, with clocks of the member that differ by up to
+// a day.
 func TestAClockOfTheMemberDoesNotMatter(t *testing.T) {
 	const life = time.Hour
 	for _, skew := range []time.Duration{-24 * time.Hour, -10 * time.Minute, -time.Minute, 0, time.Minute, 10 * time.Minute, 24 * time.Hour} {

@@ -138,13 +138,17 @@ func TestOnlyWhatTheAgentReadsIsKept(t *testing.T) {
 	whole.Labels, whole.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	whole.Status.Namespace = "reported"
-	whole.Status.Conditions = append(whole.Status.Conditions, metav1.Condition{Type: "Available", Status: "True", Reason: "R", Message: strings.Repeat("x", 30_000)})
+	whole.Status.Conditions = append(whole.Status.Conditions, metav1.Condition{
+		Type: "Available", Status: "True", Reason: "R",
+		Message: strings.Repeat("x", 30_000),
+	})
 	got, err := slim(whole.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}
 	slimmed, ok := got.(*addonv1alpha1.ManagedClusterAddOn)
-	if !ok || len(slimmed.Status.Conditions) != 1 || len(slimmed.Status.Conditions[0].Message) != maxMessage || slimmed.Annotations != nil || slimmed.ManagedFields != nil {
+	if !ok || len(slimmed.Status.Conditions) != 1 || len(slimmed.Status.Conditions[0].Message) != maxMessage || slimmed.Annotations != nil ||
+		slimmed.ManagedFields != nil {
 		t.Fatalf("it is %+v", got)
 	}
 	want := addOnOf(whole)

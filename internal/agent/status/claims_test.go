@@ -60,7 +60,8 @@ func TestClaimsOrderAndPrecedence(t *testing.T) {
 
 func TestClaimsAboveTheLimitsAreLeftOutAndReported(t *testing.T) {
 	long := map[string]string{clusterPropertyID: strings.Repeat("x", 1025)}
-	if got, omitted := Claims(member.Facts{UID: "u1", Properties: long}); len(got) != 1 || got[0].Value != "u1" || !slices.Contains(omitted.TooLong, clusterPropertyID) {
+	if got, omitted := Claims(member.Facts{UID: "u1", Properties: long}); len(got) != 1 || got[0].Value != "u1" ||
+		!slices.Contains(omitted.TooLong, clusterPropertyID) {
 		t.Errorf("with an ID that is too long the claims are %v, and %v are left out", claimLines(got), omitted)
 	}
 	found := map[string]string{"empty": "", "long": strings.Repeat("ä", 1025), "fits": strings.Repeat("ä", 1024), "id.k8s.io": "u1"}
@@ -91,21 +92,39 @@ func TestDerivedClaims(t *testing.T) {
 		nodes                           []*corev1.Node
 		platform, product, region, zone string
 	}{
-		"no nodes":                      {"v1.36.3", nil, "", "Other", "", ""},
-		"EKS by its version":            {"v1.33.1-eks-abc", []*corev1.Node{labeled("aws:///a/i-1", zone("r1", "r1a"))}, "AWS", "EKS", "r1", "r1a"},
-		"GKE by its version":            {"v1.33.1-gke.100", []*corev1.Node{labeled("gce://p/z/n", nil)}, "GCP", "GKE", "", ""},
-		"AKS by a label":                {"v1.33.1", []*corev1.Node{labeled("azure:///s", map[string]string{"kubernetes.azure.com/cluster": "c"})}, "Azure", "AKS", "", ""},
-		"k3s without a cloud":           {"v1.33.1+k3s1", []*corev1.Node{labeled("k3s://n1", nil)}, "Other", "K3S", "", ""},
-		"two zones of one region":       {"v1", []*corev1.Node{labeled("aws:///", zone("r1", "r1a")), labeled("aws:///", zone("r1", "r1b"))}, "AWS", "Other", "r1", ""},
-		"a node without labels":         {"v1", []*corev1.Node{labeled("aws:///", nil), labeled("aws:///", zone("r1", "r1b"))}, "AWS", "Other", "r1", "r1b"},
-		"nodes on different platforms":  {"v1", []*corev1.Node{labeled("aws:///", nil), labeled("gce:///", nil)}, "Other", "Other", "", ""},
-		"OpenShift on its own machines": {"v1", []*corev1.Node{labeled("baremetalhost:///n", map[string]string{"node.openshift.io/os_id": "rhcos"})}, "BareMetal", "OpenShift", "", ""},
+		"no nodes": {"v1.36.3", nil, "", "Other", "", ""},
+		"EKS by its version": {
+			"v1.33.1-eks-abc",
+			[]*corev1.Node{labeled("aws:///a/i-1", zone("r1", "r1a"))},
+			"AWS", "EKS", "r1",
+			"r1a",
+		},
+		"GKE by its version": {"v1.33.1-gke.100", []*corev1.Node{labeled("gce://p/z/n", nil)}, "GCP", "GKE", "", ""},
+		"AKS by a label": {"v1.33.1", []*corev1.Node{
+			labeled("azure:///s", map[string]string{"kubernetes.azure.com/cluster": "c"}),
+		}, "Azure", "AKS", "", ""},
+		"k3s without a cloud": {"v1.33.1+k3s1", []*corev1.Node{labeled("k3s://n1", nil)}, "Other", "K3S", "", ""},
+		"two zones of one region": {
+			"v1",
+			[]*corev1.Node{labeled("aws:///", zone("r1", "r1a")), labeled("aws:///", zone("r1", "r1b"))},
+			"AWS", "Other", "r1", "",
+		},
+		"a node without labels": {
+			"v1",
+			[]*corev1.Node{labeled("aws:///", nil), labeled("aws:///", zone("r1", "r1b"))},
+			"AWS", "Other",
+			"r1", "r1b",
+		},
+		"nodes on different platforms": {"v1", []*corev1.Node{labeled("aws:///", nil), labeled("gce:///", nil)}, "Other", "Other", "", ""},
+		"OpenShift on its own machines": {"v1", []*corev1.Node{labeled("baremetalhost:///n",
+			map[string]string{"node.openshift.io/os_id": "rhcos"})}, "BareMetal", "OpenShift", "", ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			got := derived(member.Facts{Version: test.version, Nodes: test.nodes})
 			want := map[string]string{clusterv1.ClaimKubeVersion: test.version}
 			for name, value := range map[string]string{
-				clusterv1.ClaimPlatform: test.platform, clusterv1.ClaimProduct: test.product, clusterv1.ClaimRegion: test.region, clusterv1.ClaimZone: test.zone,
+				clusterv1.ClaimPlatform: test.platform, clusterv1.ClaimProduct: test.product, clusterv1.ClaimRegion: test.region,
+				clusterv1.ClaimZone: test.zone,
 			} {
 				if value != "" {
 					want[name] = value

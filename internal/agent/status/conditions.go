@@ -37,7 +37,10 @@ type Renewal struct{ Failure string }
 func Conditions(stored []metav1.Condition, report Report, now time.Time) []metav1.Condition {
 	out := slices.Clone(stored)
 	set := func(kind string, status bool, reason, message string) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now)}
+		condition := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: metav1.NewTime(now),
+		}
 		if status {
 			condition.Status = metav1.ConditionTrue
 		}
@@ -73,7 +76,8 @@ func Conditions(stored []metav1.Condition, report Report, now time.Time) []metav
 	switch {
 	case report.Renewal == nil:
 	case report.Renewal.Failure == "":
-		set(clusterv1.ManagedClusterConditionCertificateRotated, true, clusterv1.ReasonClientCertificateUpdated, "The agent renewed its client certificate")
+		set(clusterv1.ManagedClusterConditionCertificateRotated, true, clusterv1.ReasonClientCertificateUpdated,
+			"The agent renewed its client certificate")
 	default:
 		set(clusterv1.ManagedClusterConditionCertificateRotated, false, clusterv1.ReasonClientCertificateUpdateFailed, report.Renewal.Failure)
 	}
@@ -81,7 +85,9 @@ func Conditions(stored []metav1.Condition, report Report, now time.Time) []metav
 }
 
 // withFacts returns a status with the facts of a member.
-func withFacts(stored clusterv1.ManagedClusterStatus, facts member.Facts, claims []clusterv1.ManagedClusterClaim) clusterv1.ManagedClusterStatus {
+func withFacts(stored clusterv1.ManagedClusterStatus, facts member.Facts,
+	claims []clusterv1.ManagedClusterClaim,
+) clusterv1.ManagedClusterStatus {
 	stored.Version.Kubernetes = facts.Version
 	stored.Capacity = Capacity(facts.Nodes, stored.Capacity)
 	stored.Allocatable = Allocatable(facts.Nodes)

@@ -26,7 +26,10 @@ var errBoom = errors.New("boom")
 
 func node(cpu, memory string, schedulable bool) *corev1.Node {
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
-	return &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: !schedulable}, Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources}}
+	return &corev1.Node{
+		Spec:   corev1.NodeSpec{Unschedulable: !schedulable},
+		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+	}
 }
 
 // quantities returns a resource list as text.
@@ -41,7 +44,8 @@ func quantities(list clusterv1.ResourceList) map[string]string {
 func TestResourcesAreSummedAndRounded(t *testing.T) {
 	stored := clusterv1.ResourceList{"socket": resource.MustParse("4"), clusterv1.ResourceCPU: resource.MustParse("99")}
 	nodes := []*corev1.Node{node("1950m", "1000Mi", true), node("2", "100Mi", false)}
-	if diff := cmp.Diff(map[string]string{"cpu": "3900m", "memory": "1088Mi", "socket": "4"}, quantities(Capacity(nodes, stored))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"cpu": "3900m", "memory": "1088Mi", "socket": "4"}, quantities(Capacity(nodes, stored))); diff !=
+		"" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"cpu": "1900m", "memory": "960Mi"}, quantities(Allocatable(nodes))); diff != "" {
@@ -60,20 +64,60 @@ func TestConditions(t *testing.T) {
 		report Report
 		want   []string
 	}{
-		"the health is not known":           {[]metav1.Condition{old}, Report{}, []string{"HubAcceptedManagedCluster=True", "ManagedClusterJoined=True"}},
-		"a healthy member":                  {nil, Report{Health: healthy}, []string{"ManagedClusterJoined=True", "ManagedClusterConditionAvailable=True"}},
-		"a member that does not respond":    {nil, Report{Health: sick}, []string{"ManagedClusterJoined=True", "ManagedClusterConditionAvailable=False"}},
-		"joined again":                      {[]metav1.Condition{joinedFalse}, Report{}, []string{"ManagedClusterJoined=True"}},
-		"claims are left out":               {nil, Report{Omitted: &Omitted{TooLong: []string{"a"}}}, []string{"ManagedClusterJoined=True", "ClaimsTruncated=True"}},
-		"no claims are left out":            {nil, Report{Omitted: &Omitted{}}, []string{"ManagedClusterJoined=True"}},
-		"no claims are left out any more":   {[]metav1.Condition{truncated}, Report{Omitted: &Omitted{}}, []string{"ClaimsTruncated=False", "ManagedClusterJoined=True"}},
-		"the member is not read completely": {[]metav1.Condition{truncated}, Report{}, []string{"ClaimsTruncated=True", "ManagedClusterJoined=True"}},
-		"evictions are held":                {nil, Report{Held: &Held{Message: "3 of 3"}}, []string{"ManagedClusterJoined=True", "WorkEvictionHeld=True"}},
-		"no eviction is held":               {nil, Report{Held: &Held{}}, []string{"ManagedClusterJoined=True"}},
-		"no eviction is held any more":      {[]metav1.Condition{held}, Report{Held: &Held{}}, []string{"WorkEvictionHeld=False", "ManagedClusterJoined=True"}},
-		"it is not known what is held":      {[]metav1.Condition{held}, Report{}, []string{"WorkEvictionHeld=True", "ManagedClusterJoined=True"}},
-		"the certificate was renewed":       {nil, Report{Renewal: &Renewal{}}, []string{"ManagedClusterJoined=True", "ClusterCertificateRotated=True"}},
-		"the certificate was not renewed":   {nil, Report{Renewal: &Renewal{Failure: "f"}}, []string{"ManagedClusterJoined=True", "ClusterCertificateRotated=False"}},
+		"the health is not known": {
+			[]metav1.Condition{old},
+			Report{},
+			[]string{"HubAcceptedManagedCluster=True", "ManagedClusterJoined=True"},
+		},
+		"a healthy member": {
+			nil,
+			Report{Health: healthy},
+			[]string{"ManagedClusterJoined=True", "ManagedClusterConditionAvailable=True"},
+		},
+		"a member that does not respond": {
+			nil,
+			Report{Health: sick},
+			[]string{"ManagedClusterJoined=True", "ManagedClusterConditionAvailable=False"},
+		},
+		"joined again": {[]metav1.Condition{joinedFalse}, Report{}, []string{"ManagedClusterJoined=True"}},
+		"claims are left out": {
+			nil,
+			Report{Omitted: &Omitted{TooLong: []string{"a"}}},
+			[]string{"ManagedClusterJoined=True", "ClaimsTruncated=True"},
+		},
+		"no claims are left out": {nil, Report{Omitted: &Omitted{}}, []string{"ManagedClusterJoined=True"}},
+		"no claims are left out any more": {
+			[]metav1.Condition{truncated},
+			Report{Omitted: &Omitted{}},
+			[]string{"ClaimsTruncated=False", "ManagedClusterJoined=True"},
+		},
+		"the member is not read completely": {
+			[]metav1.Condition{truncated},
+			Report{},
+			[]string{"ClaimsTruncated=True", "ManagedClusterJoined=True"},
+		},
+		"evictions are held": {
+			nil,
+			Report{Held: &Held{Message: "3 of 3"}},
+			[]string{"ManagedClusterJoined=True", "WorkEvictionHeld=True"},
+		},
+		"no eviction is held": {nil, Report{Held: &Held{}}, []string{"ManagedClusterJoined=True"}},
+		"no eviction is held any more": {
+			[]metav1.Condition{held},
+			Report{Held: &Held{}},
+			[]string{"WorkEvictionHeld=False", "ManagedClusterJoined=True"},
+		},
+		"it is not known what is held": {[]metav1.Condition{held}, Report{}, []string{"WorkEvictionHeld=True", "ManagedClusterJoined=True"}},
+		"the certificate was renewed": {
+			nil,
+			Report{Renewal: &Renewal{}},
+			[]string{"ManagedClusterJoined=True", "ClusterCertificateRotated=True"},
+		},
+		"the certificate was not renewed": {
+			nil,
+			Report{Renewal: &Renewal{Failure: "f"}},
+			[]string{"ManagedClusterJoined=True", "ClusterCertificateRotated=False"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var got []string
@@ -161,9 +205,14 @@ func TestSyncWritesOnlyToAnAcceptedClusterAndConditionsFirst(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			state := &fakeState{health: test.health, facts: test.facts, errs: test.errs}
-			state.state = cluster.State{Access: test.access, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
+			state.state = cluster.State{Access: test.access, Cluster: &clusterv1.ManagedCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"},
+			}}
 			state.state.Cluster.Spec.HubAcceptsClient = test.accepted
-			w := &Writer{Hub: state, Cluster: state, Member: state, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Log: slog.New(slog.DiscardHandler)}
+			w := &Writer{
+				Hub: state, Cluster: state, Member: state, Clock: testingclock.NewFakeClock(time.Unix(100, 0)),
+				Log: slog.New(slog.DiscardHandler),
+			}
 			_, err := w.sync(t.Context())
 			if (err != nil) != test.fails || len(state.patches) != test.writes {
 				t.Errorf("%d patches %v, error %v; want %d", len(state.patches), state.patches, err, test.writes)
@@ -175,7 +224,9 @@ func TestSyncWritesOnlyToAnAcceptedClusterAndConditionsFirst(t *testing.T) {
 func TestFactsAreWrittenAtMostOnceAMinute(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Unix(100, 0))
 	state := &fakeState{health: member.Health{Known: true, Healthy: true}, facts: member.Facts{Complete: true, Version: "v1"}}
-	state.state = cluster.State{Access: cluster.Present, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"}}}
+	state.state = cluster.State{Access: cluster.Present, Cluster: &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", ResourceVersion: "1"},
+	}}
 	state.state.Cluster.Spec.HubAcceptsClient = true
 	state.state.Cluster.Status.Conditions = Conditions(nil, Report{Health: state.health, Omitted: &Omitted{}}, clock.Now())
 	w := &Writer{Hub: state, Cluster: state, Member: state, Clock: clock, Log: slog.New(slog.DiscardHandler)}

@@ -187,7 +187,9 @@ func (w *Writer) sync(ctx context.Context) (time.Duration, error) {
 }
 
 // write patches a status where it differs, and returns the ManagedCluster as it is stored then.
-func (w *Writer) write(ctx context.Context, stored *clusterv1.ManagedCluster, next clusterv1.ManagedClusterStatus) (*clusterv1.ManagedCluster, bool, error) {
+func (w *Writer) write(ctx context.Context, stored *clusterv1.ManagedCluster,
+	next clusterv1.ManagedClusterStatus,
+) (*clusterv1.ManagedCluster, bool, error) {
 	patch, err := Patch(stored, next)
 	if err != nil || patch == nil {
 		return stored, false, err

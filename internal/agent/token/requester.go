@@ -32,7 +32,8 @@ const minPoll, maxPoll = time.Second, 30 * time.Second
 var (
 	errOther       = errors.New("the hub has recorded another member, so this member gets no token")
 	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
-	errNoAccount   = errors.New("the hub has no service account for this agent: the cluster was just accepted, or the account was deleted, which revokes the agent; " +
+	errNoAccount   = errors.New("the hub has no service account for this agent: the cluster was just accepted, or the account was " +
+		"deleted, which revokes the agent; " +
 		"to let it join again, run `kubectl berth token create --rejoin` and `kubectl berth accept`")
 	errRefused = errors.New("the hub issues no token: the cluster was just accepted, its join token was used or is of the driver csr; " +
 		"for another one, run `kubectl berth token create --driver token --rejoin`")
@@ -86,7 +87,8 @@ func (r *Requester) attempt(ctx context.Context) (string, error) {
 	}
 	state := cluster.State{Cluster: stored, UID: r.UID}
 	if other := state.OtherMember(); other != "" {
-		return "", errors.Join(fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if this member takes its place, "+
+		return "", errors.Join(fmt.Errorf("%w: ManagedCluster %s is the member with the UID %q, and this one has the UID %q; if "+
+			"this member takes its place, "+
 			"run `kubectl berth accept %s --replace` on the hub", errOther, r.Names.Cluster, other, r.UID, r.Names.Cluster), r.announce(ctx))
 	}
 	if !state.Accepted() {

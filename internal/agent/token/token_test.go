@@ -78,7 +78,8 @@ func TestObtain(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			var reported error
 			r := &Requester{
-				Hub: hub, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Random: func() float64 { return 0 }, Names: credential.Names{Cluster: "c1", Agent: "a1"}, UID: "u1",
+				Hub: hub, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Random: func() float64 { return 0 },
+				Names: credential.Names{Cluster: "c1", Agent: "a1"}, UID: "u1",
 				Log: slog.New(slog.DiscardHandler),
 				Report: func(err error) {
 					if err != nil {

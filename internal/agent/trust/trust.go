@@ -154,5 +154,7 @@ func (f *Follower) annotate(ctx context.Context) error {
 	if err != nil || state.Cluster == nil || state.Cluster.Annotations[registration.CAHashAnnotationKey] == hash {
 		return nil //nolint:nilerr // an agent that trusts the CAs of the system has no bundle to report
 	}
-	return annotation.Store(ctx, f.Hub, f.Name, map[string]string{registration.CAHashAnnotationKey: hash}) //nolint:wrapcheck // it names the object
+	return annotation.Store(ctx, f.Hub, f.Name, map[string]string{
+		registration.CAHashAnnotationKey: hash,
+	}) //nolint:wrapcheck // it names the object
 }

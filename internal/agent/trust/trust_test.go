@@ -132,8 +132,11 @@ func TestFollowStoresTheBundleOrReportsItsHash(t *testing.T) {
 		updates   int
 	}{
 		"another bundle is stored, and reported by the next session": {slices.Concat(ca, next), cluster, true, 0},
-		"the hash is reported":        {ca, cluster, false, 1},
-		"the hash is reported once":   {ca, strings.Replace(cluster, `"a":"b"`, `"`+registration.CAHashAnnotationKey+`":"`+hash+`"`, 1), false, 0},
+		"the hash is reported": {ca, cluster, false, 1},
+		"the hash is reported once": {
+			ca, strings.Replace(cluster, `"a":"b"`, `"`+registration.CAHashAnnotationKey+`":"`+hash+`"`, 1), false,
+			0,
+		},
 		"a wrong bundle is not taken": {next, cluster, false, 1},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -34,7 +34,8 @@ func (r repeated) Stream(ctx context.Context, object client.Object, options meta
 func typicalPod(node string) string {
 	fields := strings.Repeat(`"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{}}}},`, 20)
 	environment := strings.Repeat(`{"name":"VARIABLE","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"}}},`, 20)
-	return podOn(node, fmt.Sprintf(`"containers":[{"name":"c","image":"registry.example.com/team/service:v1","env":[%s{"name":"LAST","value":"x"}],
+	return podOn(node,
+		fmt.Sprintf(`"containers":[{"name":"c","image":"registry.example.com/team/service:v1","env":[%s{"name":"LAST","value":"x"}],
 		"resources":{"requests":{"cpu":"1m","memory":"16Mi"},"limits":{"memory":"32Mi"}},"livenessProbe":{"httpGet":{"path":"/healthz","port":8080}}}],
 		"volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}}]}}]`, environment),
 		fmt.Sprintf(`,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}],"message":%q`, fields))

@@ -19,9 +19,12 @@ func TestAListIsReadItemByItem(t *testing.T) {
 		want string
 		err  error
 	}{
-		"an empty list":               {`{"items":[]}`, "", nil},
-		"a list of nothing":           {`{"items":null}`, "", nil},
-		"items between other fields":  {`{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"name":"a"},{"name":"b","more":[1]}],"x":1}`, "ab", nil},
+		"an empty list":     {`{"items":[]}`, "", nil},
+		"a list of nothing": {`{"items":null}`, "", nil},
+		"items between other fields": {
+			`{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"name":"a"},{"name":"b","more":[1]}],"x":1}`,
+			"ab", nil,
+		},
 		"no list":                     {`{"kind":"Status"}`, "", errNoList},
 		"an array":                    {`[{"name":"a"}]`, "", errNoList},
 		"items that are no array":     {`{"items":{"name":"a"}}`, "", errNoList},

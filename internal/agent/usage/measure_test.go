@@ -45,15 +45,20 @@ func readyNode(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status: corev1.NodeStatus{
-			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("10"), "memory": resource.MustParse("100Gi"), "pods": resource.MustParse("20")},
-			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Allocatable: corev1.ResourceList{
+				"cpu": resource.MustParse("10"), "memory": resource.MustParse("100Gi"),
+				"pods": resource.MustParse("20"),
+			},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
 }
 
 // podOn returns a pod in JSON, with the rest of its spec and of its status.
 func podOn(node, spec, status string) string {
-	return fmt.Sprintf(`{"metadata":{"name":"p","managedFields":[{"fieldsV1":{"f:spec":{}}}]},"spec":{"nodeName":%q,%s},"status":{"phase":"Running"%s}}`, node, spec, status)
+	return fmt.Sprintf(
+		`{"metadata":{"name":"p","managedFields":[{"fieldsV1":{"f:spec":{}}}]},"spec":{"nodeName":%q,%s},"status":{"phase":"Running"%s}}`, node,
+		spec, status)
 }
 
 func items(of ...string) string { return `{"kind":"List","items":[` + strings.Join(of, ",") + `]}` }
@@ -69,19 +74,32 @@ func TestPodsCountAsTheSchedulerCountsThem(t *testing.T) {
 		pods []string
 		want int32
 	}{
-		"no pod":                           {nil, 100},
-		"a pod":                            {[]string{podOn("n", `"containers":[`+container("2500m")+`]`, "")}, 50},
-		"a pod without requests":           {[]string{podOn("n", `"containers":[{"name":"c"}]`, "")}, 100},
-		"two containers":                   {[]string{podOn("n", `"containers":[`+container("1")+`,`+container("1")+`]`, "")}, 60},
-		"a larger init container":          {[]string{podOn("n", `"containers":[`+container("1")+`],"initContainers":[`+container("4")+`]`, "")}, 20},
-		"a smaller init container":         {[]string{podOn("n", `"containers":[`+container("4")+`],"initContainers":[`+container("1")+`]`, "")}, 20},
-		"a sidecar":                        {[]string{podOn("n", `"containers":[`+container("1")+`],"initContainers":[`+sidecar+`]`, "")}, 40},
-		"overhead":                         {[]string{podOn("n", `"containers":[`+container("1")+`],"overhead":{"cpu":"500m"}`, "")}, 70},
-		"requests of the pod":              {[]string{podOn("n", `"containers":[`+container("1")+`],"resources":{"requests":{"cpu":"5"}}`, "")}, 0},
-		"a resize that is not done":        {[]string{podOn("n", `"containers":[`+container("1")+`]`, `,"containerStatuses":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]`)}, 40},
-		"a pod that has succeeded":         {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), "Running", "Succeeded", 1)}, 100},
-		"a pod that has failed":            {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), "Running", "Failed", 1)}, 100},
-		"a pod that ends":                  {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), `"name":"p"`, `"deletionTimestamp":"2026-01-01T00:00:00Z"`, 1)}, 0},
+		"no pod":                 {nil, 100},
+		"a pod":                  {[]string{podOn("n", `"containers":[`+container("2500m")+`]`, "")}, 50},
+		"a pod without requests": {[]string{podOn("n", `"containers":[{"name":"c"}]`, "")}, 100},
+		"two containers":         {[]string{podOn("n", `"containers":[`+container("1")+`,`+container("1")+`]`, "")}, 60},
+		"a larger init container": {
+			[]string{podOn("n", `"containers":[`+container("1")+`],"initContainers":[`+container("4")+`]`, "")},
+			20,
+		},
+		"a smaller init container": {
+			[]string{podOn("n", `"containers":[`+container("4")+`],"initContainers":[`+container("1")+`]`, "")},
+			20,
+		},
+		"a sidecar": {[]string{podOn("n", `"containers":[`+container("1")+`],"initContainers":[`+sidecar+`]`, "")}, 40},
+		"overhead":  {[]string{podOn("n", `"containers":[`+container("1")+`],"overhead":{"cpu":"500m"}`, "")}, 70},
+		"requests of the pod": {
+			[]string{podOn("n", `"containers":[`+container("1")+`],"resources":{"requests":{"cpu":"5"}}`, "")},
+			0,
+		},
+		"a resize that is not done": {[]string{podOn("n", `"containers":[`+container("1")+`]`,
+			`,"containerStatuses":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]`)}, 40},
+		"a pod that has succeeded": {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), "Running", "Succeeded",
+			1)}, 100},
+		"a pod that has failed": {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), "Running", "Failed",
+			1)}, 100},
+		"a pod that ends": {[]string{strings.Replace(podOn("n", `"containers":[`+container("5")+`]`, ""), `"name":"p"`,
+			`"deletionTimestamp":"2026-01-01T00:00:00Z"`, 1)}, 0},
 		"a pod on a node that is gone":     {[]string{podOn("gone", `"containers":[`+container("5")+`]`, "")}, 100},
 		"more than the node has":           {[]string{podOn("n", `"containers":[`+container("50")+`]`, "")}, -100},
 		"pods that leave a hundredth more": {[]string{podOn("n", `"containers":[`+container("5075m")+`]`, "")}, -1},
@@ -108,12 +126,15 @@ func TestNodesThatTakeNoPodsDoNotCount(t *testing.T) {
 		change func(full, empty *corev1.Node)
 		want   int32
 	}{
-		"both take pods":                {func(_, _ *corev1.Node) {}, 0},
-		"the empty one is cordoned":     {func(_, empty *corev1.Node) { empty.Spec.Unschedulable = true }, -100},
-		"the empty one is not ready":    {func(_, empty *corev1.Node) { empty.Status.Conditions[0].Status = corev1.ConditionUnknown }, -100},
-		"the empty one never was":       {func(_, empty *corev1.Node) { empty.Status.Conditions = nil }, -100},
-		"the full one is not ready":     {func(full, _ *corev1.Node) { full.Status.Conditions[0].Status = corev1.ConditionFalse }, 100},
-		"neither takes pods":            {func(full, empty *corev1.Node) { full.Spec.Unschedulable, empty.Spec.Unschedulable = true, true }, -100},
+		"both take pods":             {func(_, _ *corev1.Node) {}, 0},
+		"the empty one is cordoned":  {func(_, empty *corev1.Node) { empty.Spec.Unschedulable = true }, -100},
+		"the empty one is not ready": {func(_, empty *corev1.Node) { empty.Status.Conditions[0].Status = corev1.ConditionUnknown }, -100},
+		"the empty one never was":    {func(_, empty *corev1.Node) { empty.Status.Conditions = nil }, -100},
+		"the full one is not ready":  {func(full, _ *corev1.Node) { full.Status.Conditions[0].Status = corev1.ConditionFalse }, 100},
+		"neither takes pods": {
+			func(full, empty *corev1.Node) { full.Spec.Unschedulable, empty.Spec.Unschedulable = true, true },
+			-100,
+		},
 		"the full one is overcommitted": {func(full, _ *corev1.Node) { full.Status.Allocatable["cpu"] = resource.MustParse("5") }, 33},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -132,7 +153,8 @@ func TestAllScores(t *testing.T) {
 	nodes := []*corev1.Node{readyNode("a"), readyNode("b")}
 	nodes[0].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("4")
 	nodes[1].Status.Allocatable["gpu.intel.com/i915"] = resource.MustParse("4")
-	pods := items(podOn("a", `"containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"2","memory":"50Gi","nvidia.com/gpu.shared":"1"}}}]`, ""))
+	pods := items(
+		podOn("a", `"containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"2","memory":"50Gi","nvidia.com/gpu.shared":"1"}}}]`, ""))
 	metrics := items(`{"metadata":{"name":"a"},"usage":{"cpu":"5","memory":"10Gi"}}`, `{"metadata":{"name":"unknown"},"usage":{"cpu":"5"}}`)
 	for sentence, test := range map[string]struct {
 		member lists
@@ -146,7 +168,10 @@ func TestAllScores(t *testing.T) {
 		},
 		"with the metrics of one node": {
 			lists{pods: pods, metrics: metrics},
-			map[string]int32{"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95, "cpuUnused": 0, "memoryUnused": 80},
+			map[string]int32{
+				"cpuAvailable": 100, "memoryAvailable": 50, "gpuAvailable": 50, "podsAvailable": 95, "cpuUnused": 0,
+				"memoryUnused": 80,
+			},
 			true,
 		},
 		"with half a list of metrics": {

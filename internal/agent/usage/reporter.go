@@ -41,7 +41,8 @@ const (
 	idle, settleTime = time.Hour, time.Second
 )
 
-var errRefused = errors.New("the hub does not let agents report usage: apply config/registration and config/manager of this release there, " +
+var errRefused = errors.New("the hub does not let agents report usage: apply config/registration and " +
+	"config/manager of this release there, " +
 	"or start the agent without --report-usage")
 
 // Hub reads and writes the scores of the cluster.
@@ -68,8 +69,8 @@ type Member interface {
 	Changed() <-chan struct{}
 }
 
-// Reporter reports the usage of one member. Report receives why the usage is not reported completely, nil where it is, and Measured the same
-// after each measurement.
+// Reporter reports the usage of one member. Report receives why the usage is not reported completely, nil where it is, and Measured the
+// same after each measurement.
 type Reporter struct {
 	Hub      Hub
 	Gate     Gate
@@ -155,7 +156,8 @@ func (r *Reporter) round(ctx context.Context, facts member.Facts) error {
 	}
 	err := r.measure(ctx, facts)
 	status := score.Plan(score.Input{
-		Names: names(), Interval: r.Interval, Threshold: score.DefaultThreshold, Now: r.Clock.Now(), Seen: r.seen, Explain: r.explain, Stored: r.stored,
+		Names: names(), Interval: r.Interval, Threshold: score.DefaultThreshold, Now: r.Clock.Now(), Seen: r.seen, Explain: r.explain,
+		Stored: r.stored,
 	})
 	if status == nil {
 		return err
@@ -166,9 +168,11 @@ func (r *Reporter) round(ctx context.Context, facts member.Facts) error {
 // explain returns why a score is not measured any more.
 func (r *Reporter) explain(name string) (reason, message string) {
 	if r.failure == "" {
-		return score.ReasonSourceFailed, fmt.Sprintf("The member does not return what %s follows from. The last value counts until it has run out.", name)
+		return score.ReasonSourceFailed, fmt.Sprintf("The member does not return what %s follows from. The last value "+
+			"counts until it has run out.", name)
 	}
-	return score.ReasonSourceFailed, fmt.Sprintf("The agent cannot read its member, and the last value of %s counts until it has run out: %s", name, r.failure)
+	return score.ReasonSourceFailed, fmt.Sprintf("The agent cannot read its member, and the last value of %s counts until it has run out: %s",
+		name, r.failure)
 }
 
 // measure reads the member, and records the values.

@@ -196,7 +196,8 @@ func TestAMemberThatIsNotReadLetsScoresRunOut(t *testing.T) {
 		}
 	}
 	condition := meta.FindStatusCondition(to.stored.Status.Conditions, score.ConditionCurrent)
-	if to.writes != 2 || !to.stored.Status.ValidUntil.Time.Equal(until) || condition.Reason != score.ReasonSourceFailed || !strings.Contains(condition.Message, "boom") {
+	if to.writes != 2 || !to.stored.Status.ValidUntil.Time.Equal(until) || condition.Reason != score.ReasonSourceFailed ||
+		!strings.Contains(condition.Message, "boom") {
 		t.Errorf("%d writes, status %+v", to.writes, to.stored.Status)
 	}
 }
@@ -290,7 +291,9 @@ func factsOf(nodes ...*corev1.Node) member.Facts { return member.Facts{Complete:
 
 func acceptedCluster() *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
-		Spec:   clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
-		Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue}}},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+		Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{
+			{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue},
+		}},
 	}
 }

@@ -62,7 +62,8 @@ func (p *pass) outcome(call plan.Call, err error) {
 	if failure := p.state.failures[id]; failure.Code == plan.Conflicting && p.state.attempts[id] == 1 {
 		p.controller.memberEvents.Warning(p.about(id), event.Conflict, p.named()+" is not applied to it: "+failure.Message)
 	}
-	p.controller.Log.Warn("an object was not written", "work", p.name, "verb", call.Verb, "object", id.String(), "error", p.state.failures[id].Message)
+	p.controller.Log.Warn("an object was not written", "work", p.name, "verb", call.Verb, "object", id.String(), "error",
+		p.state.failures[id].Message)
 }
 
 func (p *pass) apply(call plan.Call) error {

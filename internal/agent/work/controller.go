@@ -127,7 +127,8 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{}, unread: map[object.ID]unread{},
+		applied: map[object.ID]plan.Applied{}, failures: map[object.ID]plan.Failure{}, attempts: map[object.ID]int{},
+		unread:      map[object.ID]unread{},
 		contentions: map[object.ID]contention{}, since: map[plan.Stage]time.Time{}, versions: map[object.ID]string{},
 		kept: map[object.ID]string{}, measured: map[string]int64{}, conflicts: map[object.ID]bool{},
 	}

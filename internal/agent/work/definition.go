@@ -95,7 +95,8 @@ func (p *pass) wished() (bool, error) {
 		p.state.wished = string(p.work.UID)
 		return true, nil
 	}
-	p.controller.Log.Error("a work goes with its definition: its objects stay on the member, and the work takes them over when it is there again",
+	p.controller.Log.Error("a work goes with its definition: its objects stay on the member, and the work takes them "+
+		"over when it is there again",
 		"work", p.name, "definition", definition)
 	return false, p.markGone(definition)
 }

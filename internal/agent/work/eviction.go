@@ -42,7 +42,8 @@ func (p *pass) unmanaged() (time.Time, error) {
 	now := p.controller.Clock.Now()
 	due := p.state.evictAt(now, p.controller.grace())
 	if p.record.Status.EvictionStartTime == nil {
-		p.controller.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace", p.controller.grace())
+		p.controller.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace",
+			p.controller.grace())
 		_, err := p.controller.patchRecord(p.ctx, p.record, map[string]any{"evictionStartTime": metav1.NewTime(now)})
 		p.decide(false)
 		return due, err
@@ -56,7 +57,8 @@ func (p *pass) unmanaged() (time.Time, error) {
 		return now.Add(heldInterval), nil
 	}
 	p.decide(false)
-	p.controller.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects", len(p.record.Status.AppliedResources))
+	p.controller.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects",
+		len(p.record.Status.AppliedResources))
 	p.leaving = true
 	step, err := p.steps()
 	if step.Gone {

@@ -20,7 +20,10 @@ import (
 // failureOf returns the failure of a request about an object.
 func failureOf(err error, id object.ID, hash string, attempts int, now time.Time) plan.Failure {
 	code := codeOf(err)
-	return plan.Failure{Hash: hash, Code: code, Message: report.Cut(messageOf(err, id)) + nextOf(code), Until: now.Add(retryAfter(code, attempts))}
+	return plan.Failure{
+		Hash: hash, Code: code, Message: report.Cut(messageOf(err, id)) + nextOf(code),
+		Until: now.Add(retryAfter(code, attempts)),
+	}
 }
 
 // nextOf returns when a failure is tried again. It names no instant, so that the status stays as it is.
@@ -110,14 +113,16 @@ func messageOf(err error, id object.ID) string {
 		return "the manifest does not fit the schema of a Secret"
 	}
 	slices.Sort(fields)
-	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)), strings.Join(slices.Compact(fields), ", "))) + adviceOf(err)
+	return strings.TrimSpace(fmt.Sprintf("the member refuses the Secret: %s (%d %s) %s", reason, code, http.StatusText(int(code)),
+		strings.Join(slices.Compact(fields), ", "))) + adviceOf(err)
 }
 
 // namesOnly returns whether a refusal is one of the API server itself, with names of users and objects but no value.
 func namesOnly(err error) bool {
-	return slices.ContainsFunc([]string{`is forbidden: User "`, "because it is being terminated", "exceeded quota: "}, func(words string) bool {
-		return strings.Contains(err.Error(), words)
-	})
+	return slices.ContainsFunc([]string{`is forbidden: User "`, "because it is being terminated", "exceeded quota: "},
+		func(words string) bool {
+			return strings.Contains(err.Error(), words)
+		})
 }
 
 // adviceOf returns what to do about an error that a retry does not mend.

@@ -29,25 +29,45 @@ func TestFailuresOfTheMember(t *testing.T) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", field.ErrorList{fault})
 	}
 	typed := &apierrors.StatusError{ErrStatus: metav1.Status{
-		Code: http.StatusInternalServerError, Message: `failed to create typed patch object (n/x; v1, Kind=Thing): .spec.env: duplicate entries for key [name="` + planted + `"]`,
+		Code:    http.StatusInternalServerError,
+		Message: `failed to create typed patch object (n/x; v1, Kind=Thing): .spec.env: duplicate entries for key [name="` + planted + `"]`,
 	}}
 	for sentence, test := range map[string]struct {
 		err  error
 		code plan.Code
 		want string
 	}{
-		"an immutable field":         {invalid(field.Invalid(field.NewPath("type"), planted, "field is immutable")), plan.Immutable, "type"},
-		"a selector of a Deployment": {invalid(field.Invalid(field.NewPath("spec", "selector"), planted, "field is immutable")), plan.Immutable, "spec.selector"},
-		"a StatefulSet":              {invalid(field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas' are forbidden "+planted)), plan.Immutable, "spec"},
-		"the address of a Service":   {invalid(field.Invalid(field.NewPath("spec", "clusterIPs[0]"), planted, "may not change once set")), plan.Immutable, "spec.clusterIPs[0]"},
-		"the role of a binding":      {invalid(field.Invalid(field.NewPath("roleRef"), planted, "cannot change roleRef")), plan.Immutable, "roleRef"},
-		"an invalid value":           {invalid(field.Invalid(field.NewPath("data[k]"), planted, "a valid key must consist of…")), plan.Invalid, "data[k]"},
-		"a list with one key twice":  {typed, plan.Invalid, ""},
-		"too large":                  {apierrors.NewRequestEntityTooLargeError(planted), plan.TooLarge, ""},
-		"forbidden":                  {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New(`User "u" cannot patch resource "secrets"`)), plan.Forbidden, `User "u" cannot patch`},
-		"a namespace that ends":      {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("unable to create new content in namespace n because it is being terminated")), plan.Forbidden, "being terminated"},
-		"denied by a webhook":        {denial(`admission webhook "policy" denied the request: ` + planted), plan.Forbidden, `admission webhook "policy" denied the Secret`},
-		"denied by a policy":         {denial(`things "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ` + planted), plan.Forbidden, "ValidatingAdmissionPolicy 'p' with binding 'b' denied the Secret"},
+		"an immutable field": {invalid(field.Invalid(field.NewPath("type"), planted, "field is immutable")), plan.Immutable, "type"},
+		"a selector of a Deployment": {
+			invalid(field.Invalid(field.NewPath("spec", "selector"), planted, "field is immutable")), plan.Immutable,
+			"spec.selector",
+		},
+		"a StatefulSet": {invalid(field.Forbidden(field.NewPath("spec"),
+			"updates to statefulset spec for fields other than 'replicas' are forbidden "+planted)), plan.Immutable, "spec"},
+		"the address of a Service": {
+			invalid(field.Invalid(field.NewPath("spec", "clusterIPs[0]"), planted, "may not change once set")),
+			plan.Immutable, "spec.clusterIPs[0]",
+		},
+		"the role of a binding": {
+			invalid(field.Invalid(field.NewPath("roleRef"), planted, "cannot change roleRef")), plan.Immutable,
+			"roleRef",
+		},
+		"an invalid value": {
+			invalid(field.Invalid(field.NewPath("data[k]"), planted, "a valid key must consist of…")), plan.Invalid,
+			"data[k]",
+		},
+		"a list with one key twice": {typed, plan.Invalid, ""},
+		"too large":                 {apierrors.NewRequestEntityTooLargeError(planted), plan.TooLarge, ""},
+		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x",
+			errors.New(`User "u" cannot patch resource "secrets"`)), plan.Forbidden, `User "u" cannot patch`},
+		"a namespace that ends": {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x",
+			errors.New("unable to create new content in namespace n because it is being terminated")), plan.Forbidden, "being terminated"},
+		"denied by a webhook": {
+			denial(`admission webhook "policy" denied the request: ` + planted), plan.Forbidden,
+			`admission webhook "policy" denied the Secret`,
+		},
+		"denied by a policy": {denial(`things "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ` +
+			planted), plan.Forbidden, "ValidatingAdmissionPolicy 'p' with binding 'b' denied the Secret"},
 		"forbidden by anything else": {denial(planted), plan.Forbidden, "Forbidden"},
 		"no response":                {errors.New("dialing: " + planted), plan.Unavailable, ""},
 	} {

@@ -185,7 +185,8 @@ func (p *pass) input() plan.Input {
 	in := plan.Input{
 		Now: p.controller.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: p.orphans(),
 		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
-		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contentions: map[object.ID]plan.Contention{}, Since: p.state.since, RemovalWait: p.controller.DeletionWait,
+		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contentions: map[object.ID]plan.Contention{},
+		Since: p.state.since, RemovalWait: p.controller.DeletionWait,
 	}
 	if p.work != nil {
 		in.Created = p.work.CreationTimestamp.Time

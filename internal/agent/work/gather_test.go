@@ -20,7 +20,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// TestReadsThatFailBackOff fails each read of an object when it is due, with a further read before, as an event of another object causes it.
+// TestReadsThatFailBackOff fails each read of an object when it is due, with a further read before, as an event of another object causes
+// it.
 func TestReadsThatFailBackOff(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1e6, 0))
 	p := &pass{controller: &Controller{Clock: clock}, state: newState()}
@@ -36,7 +37,10 @@ func TestReadsThatFailBackOff(t *testing.T) {
 		clock.SetTime(until)
 	}
 	const second = time.Second
-	want := []time.Duration{2 * second, 4 * second, 8 * second, 16 * second, 32 * second, 64 * second, 128 * second, 256 * second, 300 * second, 300 * second}
+	want := []time.Duration{
+		2 * second, 4 * second, 8 * second, 16 * second, 32 * second, 64 * second, 128 * second, 256 * second,
+		300 * second, 300 * second,
+	}
 	if diff := cmp.Diff(want, pauses); diff != "" {
 		t.Errorf("pauses between reads (-want +got):\n%s", diff)
 	}
@@ -48,7 +52,9 @@ func TestReadsThatFailBackOff(t *testing.T) {
 
 // TestALookUpThatFailsIsDueAgain has a member that does not list the kinds of a group version.
 func TestALookUpThatFailsIsDueAgain(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
 	defer server.Close()
 	clock := testclock.NewFakeClock(time.Unix(1e6, 0))
 	member, err := remote.New(&rest.Config{Host: server.URL}, clock)
@@ -60,7 +66,8 @@ func TestALookUpThatFailsIsDueAgain(t *testing.T) {
 		Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
 	}}}
 	p := &pass{
-		controller: &Controller{Clock: clock, Member: member, watch: newWatches(t.Context(), member, nil)}, ctx: t.Context(), state: newState(), name: "w",
+		controller: &Controller{Clock: clock, Member: member, watch: newWatches(t.Context(), member, nil)}, ctx: t.Context(), state: newState(),
+		name: "w",
 		work: work, record: &workv1.AppliedManifestWork{}, manifests: object.Parse(&work.Spec), unread: map[object.ID]plan.Failure{},
 	}
 	for range 2 { // the second step of a pass looks nothing up

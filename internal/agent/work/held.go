@@ -72,13 +72,18 @@ func heldMessage(held []string, missing, all int) string {
 	if more := len(held) - maxNamed; more > 0 {
 		names = fmt.Sprintf("%s and %d more", names, more)
 	}
-	return fmt.Sprintf("The hub has lost %d of the %d works that the member has on record. The objects of %s stay. Restore the works on the hub. "+
-		"If they were deleted on purpose, annotate their AppliedManifestWorks on the member with %s=true", missing, all, names, AllowEvictionAnnotation)
+	return fmt.Sprintf("The hub has lost %d of the %d works that the member has on record. The objects of %s stay. "+
+		"Restore the works on the hub. "+
+		"If they were deleted on purpose, annotate their AppliedManifestWorks on the member with %s=true", missing, all, names,
+		AllowEvictionAnnotation)
 }
 
 // aboutCluster names the ManagedCluster in an event in the namespace of the cluster. The agent may write to no other namespace.
 func (c *Controller) aboutCluster() corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: clusterv1.SchemeGroupVersion.String(), Kind: "ManagedCluster", Namespace: c.Cluster, Name: c.Cluster}
+	return corev1.ObjectReference{
+		APIVersion: clusterv1.SchemeGroupVersion.String(), Kind: "ManagedCluster", Namespace: c.Cluster,
+		Name: c.Cluster,
+	}
 }
 
 // watchRecords looks at a work as soon as an administrator annotates or deletes its record, until the context ends.

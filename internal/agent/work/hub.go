@@ -30,7 +30,8 @@ func (p *pass) removeFinalizer() error {
 	if !slices.Contains(p.work.Finalizers, workv1.ManifestWorkFinalizer) {
 		return nil
 	}
-	return p.patchFinalizers(slices.DeleteFunc(slices.Clone(p.work.Finalizers), func(each string) bool { return each == workv1.ManifestWorkFinalizer }))
+	return p.patchFinalizers(slices.DeleteFunc(slices.Clone(p.work.Finalizers),
+		func(each string) bool { return each == workv1.ManifestWorkFinalizer }))
 }
 
 // patchFinalizers replaces the finalizers of the work. A work that is gone has none.

@@ -30,7 +30,8 @@ func (p *pass) noteTakenOver(next []plan.Entry) {
 	for _, entry := range next {
 		known := slices.ContainsFunc(before, func(each plan.Entry) bool { return each.ID == entry.ID && each.Adopted && each.UID == entry.UID })
 		if entry.Adopted && !known {
-			p.controller.memberEvents.Normal(p.about(entry.ID), event.TakenOver, p.named()+" has taken this object over. It changes the object, and does not delete it")
+			p.controller.memberEvents.Normal(p.about(entry.ID), event.TakenOver,
+				p.named()+" has taken this object over. It changes the object, and does not delete it")
 		}
 	}
 }

@@ -35,7 +35,8 @@ func (c *Controller) awaitAlone(ctx context.Context) bool {
 			return ctx.Err() == nil
 		case found != logged:
 			logged = found
-			err = fmt.Errorf("%w: Deployment %s/%s; scale it to 0, after the operator that owns it: its records are then taken over, and nothing is deleted",
+			err = fmt.Errorf("%w: Deployment %s/%s; scale it to 0, after the operator that owns it: its records are then taken "+
+				"over, and nothing is deleted",
 				errOCMDelivers, ocmNamespace, found)
 			c.Report(err)
 			c.Log.Error("works are not delivered", "error", err)

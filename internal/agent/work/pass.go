@@ -145,7 +145,8 @@ func (p *pass) reportPolled(id object.ID) {
 		return
 	}
 	if p.controller.watch.firstReport(labelled(id)) {
-		p.controller.Log.Warn("objects of works are read each minute, because they are not watched: grant the agent the verbs list and watch on this resource",
+		p.controller.Log.Warn("objects of works are read each minute, because they are not watched: grant the agent the verbs list "+
+			"and watch on this resource",
 			"resource", strings.TrimSuffix(id.Resource+"."+id.Group, "."))
 	}
 }

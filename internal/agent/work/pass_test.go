@@ -23,7 +23,10 @@ func TestAStageWaitsOnce(t *testing.T) {
 	}{
 		{plan.Step{Wait: &plan.Wait{Stage: first}, Blocked: []plan.Stage{first}}, map[plan.Stage]time.Time{first: minute(0)}},
 		{plan.Step{Blocked: []plan.Stage{first}}, map[plan.Stage]time.Time{first: minute(0)}}, // the wait is over, the objects are there
-		{plan.Step{Wait: &plan.Wait{Stage: second}, Blocked: []plan.Stage{first, second}}, map[plan.Stage]time.Time{first: minute(0), second: minute(2)}},
+		{
+			plan.Step{Wait: &plan.Wait{Stage: second}, Blocked: []plan.Stage{first, second}},
+			map[plan.Stage]time.Time{first: minute(0), second: minute(2)},
+		},
 		{plan.Step{Blocked: []plan.Stage{second}}, map[plan.Stage]time.Time{second: minute(2)}},
 		{plan.Step{}, map[plan.Stage]time.Time{}},
 	} {

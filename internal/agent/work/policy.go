@@ -20,8 +20,8 @@ const (
 // maxDeleteOption bounds the annotation with the deletion policy. All annotations of an object have at most 256 KiB.
 const maxDeleteOption = 32 << 10
 
-// policyOf returns the annotations that the record of a work has. Without a policy, no object stays. A policy that is too large for an annotation leaves every object on the
-// member.
+// policyOf returns the annotations that the record of a work has. Without a policy, no object stays. A policy that is too large for an
+// annotation leaves every object on the member.
 func policyOf(work *workv1.ManifestWork) (map[string]string, error) {
 	out := map[string]string{}
 	if executor := work.Spec.Executor; executor != nil && executor.Subject.ServiceAccount != nil {
@@ -88,7 +88,10 @@ func executorOf(record *workv1.AppliedManifestWork) *workv1.ManifestWorkExecutor
 		return nil
 	}
 	return &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{
+			Namespace: namespace,
+			Name:      name,
+		},
 	}}
 }
 

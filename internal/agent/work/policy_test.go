@@ -13,10 +13,12 @@ import (
 
 // TestTheRecordHasThePolicyOfItsWork stores policies on a record, and reads which of two objects stay.
 func TestTheRecordHasThePolicyOfItsWork(t *testing.T) {
-	first, second := object.ID{Group: "apps", Resource: "deployments", Namespace: "n", Name: "first"}, object.ID{Resource: "configmaps", Name: "second"}
+	first, second := object.ID{Group: "apps", Resource: "deployments", Namespace: "n", Name: "first"},
+		object.ID{Resource: "configmaps", Name: "second"}
 	only := func(rules ...workv1.OrphaningRule) *workv1.DeleteOption {
 		return &workv1.DeleteOption{
-			PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan, SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: rules},
+			PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan,
+			SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: rules},
 		}
 	}
 	rule := workv1.OrphaningRule{Group: "apps", Resource: "deployments", Namespace: "n", Name: "first"}
@@ -24,9 +26,12 @@ func TestTheRecordHasThePolicyOfItsWork(t *testing.T) {
 		option        *workv1.DeleteOption
 		first, second bool
 	}{
-		"without a policy":                 {},
-		"the default":                      {option: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}},
-		"all objects":                      {option: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}, first: true, second: true},
+		"without a policy": {},
+		"the default":      {option: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}},
+		"all objects": {
+			option: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan},
+			first:  true, second: true,
+		},
 		"one object":                       {option: only(rule), first: true},
 		"more than an annotation can hold": {option: only(many(1000)...), first: true, second: true},
 	} {
@@ -41,7 +46,9 @@ func TestTheRecordHasThePolicyOfItsWork(t *testing.T) {
 			}
 		})
 	}
-	torn := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{deleteOptionKey: `{"propagationPolicy":`}}}
+	torn := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{deleteOptionKey: `{"propagationPolicy":`},
+	}}
 	if !orphansOf(torn)(first) {
 		t.Error("a policy that cannot be read lets an object go")
 	}

@@ -23,9 +23,11 @@ func TestTheMemoryOfAWorkIsBoundedByTheWork(t *testing.T) {
 	(&pass{controller: &Controller{}, state: s}).prune()
 	want := []object.ID{named, recorded}
 	for what, got := range map[string][]object.ID{
-		"applied": slices.Collect(maps.Keys(s.applied)), "failures": slices.Collect(maps.Keys(s.failures)), "attempts": slices.Collect(maps.Keys(s.attempts)),
-		"contentions": slices.Collect(maps.Keys(s.contentions)), "conflicts": slices.Collect(maps.Keys(s.conflicts)), "versions": slices.Collect(maps.Keys(s.versions)),
-		"unread": slices.Collect(maps.Keys(s.unread)),
+		"applied": slices.Collect(maps.Keys(s.applied)), "failures": slices.Collect(maps.Keys(s.failures)),
+		"attempts":    slices.Collect(maps.Keys(s.attempts)),
+		"contentions": slices.Collect(maps.Keys(s.contentions)), "conflicts": slices.Collect(maps.Keys(s.conflicts)),
+		"versions": slices.Collect(maps.Keys(s.versions)),
+		"unread":   slices.Collect(maps.Keys(s.unread)),
 	} {
 		slices.SortFunc(got, object.ID.Compare)
 		if diff := cmp.Diff(want, got); diff != "" {

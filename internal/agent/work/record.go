@@ -28,7 +28,9 @@ func (c *Controller) readRecord(ctx context.Context, work string) (*workv1.Appli
 }
 
 // writeRecord stores entries, and creates the record where it is missing.
-func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork, record *workv1.AppliedManifestWork, entries []plan.Entry) (*workv1.AppliedManifestWork, error) {
+func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork, record *workv1.AppliedManifestWork,
+	entries []plan.Entry,
+) (*workv1.AppliedManifestWork, error) {
 	if record == nil {
 		policy, err := policyOf(work)
 		if err != nil {
@@ -52,13 +54,16 @@ func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork,
 	return c.patchRecord(ctx, record, map[string]any{"appliedResources": resources, "evictionStartTime": nil})
 }
 
-func (c *Controller) patchRecord(ctx context.Context, record *workv1.AppliedManifestWork, status map[string]any) (*workv1.AppliedManifestWork, error) {
+func (c *Controller) patchRecord(ctx context.Context, record *workv1.AppliedManifestWork,
+	status map[string]any,
+) (*workv1.AppliedManifestWork, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": record.UID}, "status": status})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the record: %w", err)
 	}
 	out := &workv1.AppliedManifestWork{}
-	return out, c.Records.PatchStatus(ctx, client.AppliedManifestWork(record.Name), patch, out) //nolint:wrapcheck // the client names the record
+	return out, c.Records.PatchStatus(ctx, client.AppliedManifestWork(record.Name), patch,
+		out) //nolint:wrapcheck // the client names the record
 }
 
 // deleteRecord removes the finalizer of a record, and the record.
@@ -78,8 +83,11 @@ func (c *Controller) deleteRecord(ctx context.Context, record *workv1.AppliedMan
 
 func metaOf(entry plan.Entry) workv1.AppliedManifestResourceMeta {
 	return workv1.AppliedManifestResourceMeta{
-		ResourceIdentifier: workv1.ResourceIdentifier{Group: entry.ID.Group, Resource: entry.ID.Resource, Namespace: entry.ID.Namespace, Name: entry.ID.Name},
-		Version:            entry.Version, UID: entry.UID, Adopted: entry.Adopted,
+		ResourceIdentifier: workv1.ResourceIdentifier{
+			Group: entry.ID.Group, Resource: entry.ID.Resource, Namespace: entry.ID.Namespace,
+			Name: entry.ID.Name,
+		},
+		Version: entry.Version, UID: entry.UID, Adopted: entry.Adopted,
 		ManifestHash: entry.Hash, FieldsHash: entry.Fields, Completed: entry.Completed,
 	}
 }

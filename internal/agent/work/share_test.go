@@ -24,7 +24,10 @@ func TestWhatAWorkShowsToTheOthers(t *testing.T) {
 		want    []plan.Other
 	}{
 		"it is not applied": {work: has, want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true}}},
-		"it is applied":     {work: has, applied: plan.Applied{UID: "u", Hash: "h"}, want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}}},
+		"it is applied": {
+			work: has, applied: plan.Applied{UID: "u", Hash: "h"},
+			want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}},
+		},
 		"another client was first": {
 			work: has, applied: plan.Applied{UID: "u", Hash: "h", CreatedConcurrently: true},
 			want: []plan.Other{{Work: "w", Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u", Adopted: true}},
@@ -45,7 +48,8 @@ func TestWhatAWorkShowsToTheOthers(t *testing.T) {
 			}
 		})
 	}
-	if got := wantOf(&object.Manifest{Hash: "h", Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: object.ReadOnly}}}); got != "" {
+	if got := wantOf(&object.Manifest{Hash: "h", Settings: object.Settings{Strategy: workv1.UpdateStrategy{Type: object.ReadOnly}}}); got !=
+		"" {
 		t.Errorf("a manifest that only reports wants %q", got)
 	}
 }

@@ -58,7 +58,8 @@ func (c *Controller) listRecords(ctx context.Context) (*workv1.AppliedManifestWo
 		return nil, err
 	}
 	out := &workv1.AppliedManifestWorkList{}
-	return out, c.Records.List(ctx, client.AppliedManifestWork(""), metav1.ListOptions{}, out) //nolint:wrapcheck // the client names the records
+	return out, c.Records.List(ctx, client.AppliedManifestWork(""), metav1.ListOptions{},
+		out) //nolint:wrapcheck // the client names the records
 }
 
 // recordsServed returns whether the member has the kind of records.

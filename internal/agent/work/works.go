@@ -56,7 +56,8 @@ func newWorks(hub *client.Client, cluster string, changed func(name string, prio
 // applied. They come last, so that new works do not wait for them.
 func firstLook(work *workv1.ManifestWork) queue.Priority {
 	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
-	if work.DeletionTimestamp == nil && applied != nil && applied.Status == metav1.ConditionTrue && applied.ObservedGeneration == work.Generation {
+	if work.DeletionTimestamp == nil && applied != nil && applied.Status == metav1.ConditionTrue &&
+		applied.ObservedGeneration == work.Generation {
 		return queue.Routine
 	}
 	return queue.News

@@ -48,7 +48,10 @@ type Options struct {
 // NewClient returns a client of the kinds of this package. It sends no request.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, authorizationv1.AddToScheme, clusterv1.AddToScheme,
+		clusterv1beta1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
@@ -112,10 +115,13 @@ func Check(ctx context.Context, hub client.Client, options Options) (*Report, er
 }
 
 // eachPage lists a kind of the namespace page by page.
-func eachPage[L client.ObjectList](ctx context.Context, c *checker, empty L, what string, visit func(L) error, options ...client.ListOption) error {
+func eachPage[L client.ObjectList](ctx context.Context, c *checker, empty L, what string, visit func(L) error,
+	options ...client.ListOption,
+) error {
 	err := page.Each(ctx, c.hub, empty, visit, append(options, client.InNamespace(c.Namespace))...)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("reading %s: the right to list them in the namespace %s is missing; ask for a role that gives it: %w", what, c.Namespace, err)
+		return fmt.Errorf("reading %s: the right to list them in the namespace %s is missing; ask for a role that gives it: %w", what,
+			c.Namespace, err)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
@@ -207,7 +213,8 @@ func (c *checker) checkConfig(ctx context.Context, object, name string) error {
 	for _, key := range slices.Sorted(maps.Keys(generatorConfig())) {
 		want := generatorConfig()[key]
 		if got := config.Data[key]; got != want {
-			c.report.step("ConfigMap "+name, fmt.Sprintf("%s is %q, so the generator finds no selected cluster", key, got), fmt.Sprintf("set %s to %q", key, want))
+			c.report.step("ConfigMap "+name, fmt.Sprintf("%s is %q, so the generator finds no selected cluster", key, got),
+				fmt.Sprintf("set %s to %q", key, want))
 		}
 	}
 	return nil
@@ -252,12 +259,13 @@ func (c *checker) checkPlacement(ctx context.Context, name string) error {
 		return fmt.Errorf("reading the placement %s/%s: %w", c.Namespace, name, err)
 	}
 	var stored []*clusterv1beta1.PlacementDecision
-	err = eachPage(ctx, c, &clusterv1beta1.PlacementDecisionList{}, "the decisions of placement "+name, func(list *clusterv1beta1.PlacementDecisionList) error {
-		for i := range list.Items {
-			stored = append(stored, &list.Items[i])
-		}
-		return nil
-	}, client.MatchingLabelsSelector{Selector: decision.Selector(name)})
+	err = eachPage(ctx, c, &clusterv1beta1.PlacementDecisionList{}, "the decisions of placement "+name,
+		func(list *clusterv1beta1.PlacementDecisionList) error {
+			for i := range list.Items {
+				stored = append(stored, &list.Items[i])
+			}
+			return nil
+		}, client.MatchingLabelsSelector{Selector: decision.Selector(name)})
 	if err != nil {
 		return err
 	}
@@ -297,11 +305,14 @@ func (c *checker) checkSecrets(ctx context.Context) error {
 	}
 	for i, name := range c.report.WithoutSecret {
 		if i == maxNamed {
-			c.report.step(fmt.Sprintf("%d more clusters", len(c.report.WithoutSecret)-maxNamed), "selected, and Argo CD has no cluster Secret for them", "-o json names all of them")
+			c.report.step(fmt.Sprintf("%d more clusters", len(c.report.WithoutSecret)-maxNamed),
+				"selected, and Argo CD has no cluster Secret for them", "-o json names all of them")
 			break
 		}
-		c.report.step("cluster "+name, "selected by "+strings.Join(slices.Compact(c.selected[name]), ", ")+", and no cluster Secret has its name or the label "+clusterNameLabel,
-			"argocd cluster add CONTEXT --name "+name+"; or, if a Secret for it has another name, kubectl label secret SECRET -n "+c.Namespace+" "+clusterNameLabel+"="+name)
+		c.report.step("cluster "+name, "selected by "+strings.Join(slices.Compact(c.selected[name]), ", ")+
+			", and no cluster Secret has its name or the label "+clusterNameLabel,
+			"argocd cluster add CONTEXT --name "+name+"; or, if a Secret for it has another name, kubectl label secret SECRET -n "+c.Namespace+" "+
+				clusterNameLabel+"="+name)
 	}
 	return nil
 }

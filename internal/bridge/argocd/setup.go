@@ -50,7 +50,10 @@ type Setup struct {
 
 // Check returns what is wrong with a setup.
 func (s Setup) Check() error {
-	for flag, name := range map[string]string{"--namespace": s.Namespace, "--service-account": s.ServiceAccount, "the placement": s.Placement} {
+	for flag, name := range map[string]string{
+		"--namespace": s.Namespace, "--service-account": s.ServiceAccount,
+		"the placement": s.Placement,
+	} {
 		if found := validation.IsDNS1123Subdomain(name); len(found) > 0 {
 			return fmt.Errorf("%s: %q is no name of an object: %s", flag, name, found[0])
 		}
@@ -80,8 +83,11 @@ func (s Setup) Print(w io.Writer) error {
 		{"What the generator lists, and which key of an entry is the name of a cluster.", s.config()},
 		{"The permission that the manifests of Argo CD do not give to the ApplicationSet controller.", s.role()},
 		{"", s.roleBinding()},
-		{"An Application for each selected cluster. With preserveResourcesOnDeletion a cluster that leaves loses its Application and keeps\n" +
-			"its workload. Change this object with kubectl apply, never with kubectl replace --force, which deletes every Application.", s.applicationSet()},
+		{
+			"An Application for each selected cluster. With preserveResourcesOnDeletion a cluster that leaves loses its Application and keeps\n" +
+				"its workload. Change this object with kubectl apply, never with kubectl replace --force, which deletes every Application.",
+			s.applicationSet(),
+		},
 	} {
 		if i > 0 {
 			out.WriteString("---\n")
@@ -113,7 +119,10 @@ func (s Setup) config() map[string]any {
 }
 
 func (s Setup) role() map[string]any {
-	rule := map[string]any{"apiGroups": []string{clusterv1beta1.GroupName}, "resources": []string{decisionResource}, "verbs": []string{"get", "list"}}
+	rule := map[string]any{
+		"apiGroups": []string{clusterv1beta1.GroupName}, "resources": []string{decisionResource},
+		"verbs": []string{"get", "list"},
+	}
 	return s.object("rbac.authorization.k8s.io/v1", "Role", configName, map[string]any{"rules": []any{rule}})
 }
 

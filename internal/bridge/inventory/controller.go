@@ -51,11 +51,13 @@ const (
 func Add(mgr manager.Manager, options Options) error {
 	kind := schema.GroupKind{Group: multiclusterv1alpha1.GroupName, Kind: "ClusterProfile"}
 	if _, err := mgr.GetRESTMapper().RESTMapping(kind, multiclusterv1alpha1.GroupVersion.Version); err != nil {
-		return fmt.Errorf("adding the inventory controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", kind, Name, err)
+		return fmt.Errorf("adding the inventory controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w",
+			kind, Name, err)
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("inventory-controller"), options: options,
-		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{},
+		budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{}, losses: map[loss]lossState{},
+		held: map[client.ObjectKey]bool{},
 	}
 	RegisterMetrics(options.Registry, r.countStates)
 	named := predicate.NewPredicateFuncs(func(object client.Object) bool { return slices.Contains(options.Namespaces, object.GetNamespace()) })
@@ -97,8 +99,8 @@ type loss struct {
 	part string
 }
 
-// lossState is since when a part is kept. Held is set while many profiles lack it: a cluster manager that returns writes them one by one, and
-// the others have as long as at the start.
+// lossState is since when a part is kept. Held is set while many profiles lack it: a cluster manager that returns writes them one by one,
+// and the others have as long as at the start.
 type lossState struct {
 	since time.Time
 	held  bool
@@ -109,8 +111,8 @@ const (
 	lostClaims = "claims"
 )
 
-// profilesOf returns the profiles that a cluster may follow: those with its name. Clusters of a namespace that is not named any more stay as
-// they are.
+// profilesOf returns the profiles that a cluster may follow: those with its name. Clusters of a namespace that is not named any more stay
+// as they are.
 func (r *reconciler) profilesOf(_ context.Context, cluster client.Object) []reconcile.Request {
 	out := make([]reconcile.Request, 0, len(r.options.Namespaces))
 	for _, namespace := range r.options.Namespaces {
@@ -165,7 +167,9 @@ func (r *reconciler) keep(ctx context.Context, in *input) (wait time.Duration, e
 }
 
 // keepPart reports whether a cluster keeps a part of its report: for a moment, or because many profiles of its inventory lack the part.
-func (r *reconciler) keepPart(ctx context.Context, in *input, part string, lost bool, manyLack func(count) bool) (kept, many bool, wait time.Duration, err error) {
+func (r *reconciler) keepPart(ctx context.Context, in *input, part string, lost bool,
+	manyLack func(count) bool,
+) (kept, many bool, wait time.Duration, err error) {
 	which := loss{in.key, part}
 	if !lost {
 		r.mu.Lock()
@@ -276,7 +280,8 @@ func (r *reconciler) delete(ctx context.Context, in input) (wait time.Duration, 
 	}
 	if size.profiles == 0 || !r.budget.permits(inventory, size.clusters, size.missing, in.now) {
 		if r.hold(in.key) {
-			log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", size.clusters, "withoutProfile", size.missing, "otherProfiles", size.profiles)
+			log.FromContext(ctx).Info("a cluster without its profile stays for now", "profile", in.key, "clusters", size.clusters, "withoutProfile",
+				size.missing, "otherProfiles", size.profiles)
 		}
 		return heldRetry, nil
 	}
@@ -305,8 +310,8 @@ func (r *reconciler) hold(key client.ObjectKey) bool {
 // errFound ends a list.
 var errFound = errors.New("found")
 
-// isGone reports whether the API server has no profile of a name, and has another profile of the inventory. The cache may lack a profile that
-// has returned, and a deletion may wait for a finalizer.
+// isGone reports whether the API server has no profile of a name, and has another profile of the inventory. The cache may lack a profile
+// that has returned, and a deletion may wait for a finalizer.
 func (r *reconciler) isGone(ctx context.Context, key client.ObjectKey, inventory string) (bool, error) {
 	profile := &multiclusterv1alpha1.ClusterProfile{}
 	err := r.live.Get(ctx, key, profile)

@@ -63,7 +63,8 @@ func newInventory(t *testing.T, names ...string) *inventory {
 		}
 	}
 	i := &inventory{T: t, clock: clocktesting.NewFakePassiveClock(start), events: events.NewFakeRecorder(100)}
-	i.hub = fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(&clusterv1.ManagedCluster{}, &multiclusterv1alpha1.ClusterProfile{}).WithInterceptorFuncs(interceptor.Funcs{
+	i.hub = fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(&clusterv1.ManagedCluster{},
+		&multiclusterv1alpha1.ClusterProfile{}).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, hub client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			if i.fails != nil {
 				return i.fails
@@ -74,7 +75,8 @@ func newInventory(t *testing.T, names ...string) *inventory {
 	i.live = &liveReader{Reader: i.hub}
 	i.reconciler = &reconciler{
 		client: i.hub, live: i.live, recorder: i.events, budget: newBudget(), counts: map[string]count{}, states: map[client.ObjectKey]string{},
-		losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{}, options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
+		losses: map[loss]lossState{}, held: map[client.ObjectKey]bool{},
+		options: Options{Clock: i.clock, Namespaces: []string{"fleet"}, Manager: "berth", Grace: time.Hour},
 	}
 	for _, name := range names {
 		i.publish(name, metav1.ConditionTrue)
@@ -104,7 +106,9 @@ func (i *inventory) publish(name string, health metav1.ConditionStatus) {
 func (i *inventory) delete(names ...string) {
 	i.Helper()
 	for _, name := range names {
-		if err := i.hub.Delete(i.Context(), &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name}}); err != nil {
+		if err := i.hub.Delete(i.Context(), &multiclusterv1alpha1.ClusterProfile{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name},
+		}); err != nil {
 			i.Fatal(err)
 		}
 	}
@@ -315,8 +319,8 @@ func (i *inventory) publishFails(name string) {
 	}
 }
 
-// TestProfilesWithoutPropertiesKeepClaims removes the properties of one profile, and then of all, as a manager does that starts again or that
-// writes its conditions first. Placements that select by claims keep their clusters.
+// TestProfilesWithoutPropertiesKeepClaims removes the properties of one profile, and then of all, as a manager does that starts again or
+// that writes its conditions first. Placements that select by claims keep their clusters.
 func TestProfilesWithoutPropertiesKeepClaims(t *testing.T) {
 	names := named(8)
 	i := newInventory(t, names...)

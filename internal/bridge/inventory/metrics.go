@@ -29,7 +29,8 @@ func DescribeMetrics(set *telemetry.Set) { describe(set, nil) }
 
 func describe(set *telemetry.Set, count func() map[string]int) {
 	states := []string{stateBlocked, stateImported, stateMissing}
-	set.Scraped("berth_inventory_profiles", "ClusterProfiles of other cluster managers that are imported as clusters, by state. Those that are missing were deleted, and their clusters wait for it.",
+	set.Scraped("berth_inventory_profiles", "ClusterProfiles of other cluster managers that are imported as clusters, by state. Those that "+
+		"are missing were deleted, and their clusters wait for it.",
 		func(emit telemetry.Emit) {
 			numbers := count()
 			for _, state := range states {

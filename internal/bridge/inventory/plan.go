@@ -107,7 +107,8 @@ func plan(in input) output {
 	case in.profile == nil:
 		return in.missing()
 	case in.replaced():
-		return in.report(missingMessage(fmt.Sprintf("ClusterProfile %s is of another cluster manager now", in.key), "stays as it is: delete it to import the profile"))
+		return in.report(missingMessage(fmt.Sprintf("ClusterProfile %s is of another cluster manager now", in.key),
+			"stays as it is: delete it to import the profile"))
 	}
 	if next := in.desired(); !same(next, in.cluster) {
 		return output{verb: verbUpdate, cluster: next}
@@ -127,7 +128,8 @@ func (i *input) replaced() bool {
 
 // missing returns what to do with a cluster whose profile is gone: first a condition with the time, then, after the grace, its deletion.
 func (i *input) missing() output {
-	todo := i.report(missingMessage(fmt.Sprintf("ClusterProfile %s is gone", i.key), fmt.Sprintf("is deleted %s later, unless many clusters of its inventory lack their profiles", i.grace)))
+	todo := i.report(missingMessage(fmt.Sprintf("ClusterProfile %s is gone", i.key),
+		fmt.Sprintf("is deleted %s later, unless many clusters of its inventory lack their profiles", i.grace)))
 	if todo.verb == verbUpdate {
 		todo.wait = i.grace
 		return todo
@@ -177,7 +179,8 @@ func reported(profile *multiclusterv1alpha1.ClusterProfile) bool {
 
 // losesHealth reports whether the cluster would be reported Unknown, and was not before.
 func (i *input) losesHealth() bool {
-	if i.profile == nil || i.cluster == nil || !follows(i.cluster, i.key) || !reported(i.profile) || healthOf(i.profile) != metav1.ConditionUnknown {
+	if i.profile == nil || i.cluster == nil || !follows(i.cluster, i.key) || !reported(i.profile) ||
+		healthOf(i.profile) != metav1.ConditionUnknown {
 		return false
 	}
 	stored := meta.FindStatusCondition(i.cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
@@ -212,7 +215,8 @@ func (i *input) desired() *clusterv1.ManagedCluster {
 	case i.cluster != nil && !reported(i.profile):
 		found = "ClusterProfile " + i.key.String() + " has no status. The cluster stays as it was last reported."
 	case i.manyBare:
-		found = "ClusterProfile " + i.key.String() + " and many others of the inventory have no properties. The cluster keeps the claims that were last reported."
+		found = "ClusterProfile " + i.key.String() + " and many others of the inventory have no properties. The cluster keeps the " +
+			"claims that were last reported."
 	}
 	i.set(out, clusterv1.ManagedClusterConditionInventoried, metav1.ConditionTrue, clusterv1.ReasonProfileFound, found)
 	if i.cluster == nil || reported(i.profile) {
@@ -226,7 +230,8 @@ func (i *input) setReport(out *clusterv1.ManagedCluster) {
 	if version := i.profile.Status.Version.Kubernetes; version != "" || !i.keepClaims {
 		out.Status.Version.Kubernetes = version
 	}
-	i.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported, "The cluster is managed by another cluster manager.")
+	i.set(out, clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, clusterv1.ReasonImported,
+		"The cluster is managed by another cluster manager.")
 	i.setHealth(out)
 	if !i.keepClaims {
 		i.setClaims(out)
@@ -242,7 +247,8 @@ func (i *input) setClaims(out *clusterv1.ManagedCluster) {
 		i.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionTrue, clusterv1.ReasonClaimsOmitted,
 			fmt.Sprintf("%d properties of the profile are left out: a cluster has at most %d claims from it.", omitted, maxClaims))
 	case stored != nil:
-		i.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionFalse, clusterv1.ReasonClaimsComplete, "Every property of the profile is a claim.")
+		i.set(out, clusterv1.ManagedClusterConditionClaimsTruncated, metav1.ConditionFalse, clusterv1.ReasonClaimsComplete,
+			"Every property of the profile is a claim.")
 	}
 }
 

@@ -47,17 +47,22 @@ func imported(change ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedClust
 
 func TestTheClusterOfAProfile(t *testing.T) {
 	got := imported()
-	if got.Name != "c1" || got.Labels["berth-project.io/inventory"] != "fleet.theirs" || got.Annotations["berth-project.io/inventory-profile"] != "fleet/c1" || !got.Spec.HubAcceptsClient {
+	if got.Name != "c1" || got.Labels["berth-project.io/inventory"] != "fleet.theirs" ||
+		got.Annotations["berth-project.io/inventory-profile"] != "fleet/c1" || !got.Spec.HubAcceptsClient {
 		t.Errorf("the cluster is %+v", got)
 	}
-	if diff := cmp.Diff([]clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "7"}, {Name: "zone", Value: "b"}}, got.Status.ClusterClaims); diff != "" {
+	if diff := cmp.Diff([]clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "7"}, {Name: "zone", Value: "b"}},
+		got.Status.ClusterClaims); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 	statuses := map[string]string{}
 	for _, condition := range got.Status.Conditions {
 		statuses[condition.Type] = string(condition.Status) + " " + condition.Reason
 	}
-	want := map[string]string{"Inventoried": "True ProfileFound", "ManagedClusterJoined": "True Imported", "ManagedClusterConditionAvailable": "True Imported"}
+	want := map[string]string{
+		"Inventoried": "True ProfileFound", "ManagedClusterJoined": "True Imported",
+		"ManagedClusterConditionAvailable": "True Imported",
+	}
 	if diff := cmp.Diff(want, statuses); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
@@ -75,7 +80,10 @@ func TestPlan(t *testing.T) {
 		"a profile without a cluster": {profile(), nil, start, verbCreate},
 		"no profile and no cluster":   {nil, nil, start, verbNone},
 		"nothing has changed":         {profile(), imported(), later, verbNone},
-		"the health has changed":      {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Status.Conditions = nil }), imported(), later, verbUpdate},
+		"the health has changed": {
+			profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Status.Conditions = nil }), imported(), later,
+			verbUpdate,
+		},
 		"the profile observed values again": {profile(func(p *multiclusterv1alpha1.ClusterProfile) {
 			p.Status.Properties[0].LastObservedTime = metav1.NewTime(later)
 		}), imported(), later, verbNone},
@@ -83,21 +91,53 @@ func TestPlan(t *testing.T) {
 			c.Labels["team"] = "x"
 			c.Spec.Taints = []clusterv1.Taint{{Key: "a"}}
 		}), later, verbNone},
-		"an administrator denied the cluster":           {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }), later, verbNone},
-		"a user made a cluster of this name":            {profile(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, start, verbBlocked},
-		"another inventory has the name":                {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.InventoryProfileAnnotationKey] = "other/c1" }), start, verbBlocked},
-		"the cluster of a user, no profile":             {nil, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, later, verbNone},
-		"the profile is gone":                           {nil, imported(), start, verbUpdate},
-		"another manager has the name now":              {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }), imported(), start, verbUpdate},
-		"the profile is gone within the grace":          {nil, missing, start.Add(time.Hour - 1), verbNone},
-		"the profile is gone beyond the grace":          {nil, missing, start.Add(time.Hour), verbDelete},
-		"the profile has returned":                      {profile(), missing, later, verbUpdate},
-		"a user removed the label of the inventory":     {profile(), imported(func(c *clusterv1.ManagedCluster) { delete(c.Labels, clusterv1.InventoryLabelKey) }), later, verbUpdate},
-		"a user changed the label of the inventory":     {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1.InventoryLabelKey] = "fleet.other" }), later, verbUpdate},
-		"another manager has the name beyond the grace": {otherManager(), plan(in(otherManager(), imported(), start)).cluster, start.Add(24 * time.Hour), verbNone},
-		"the name is no name of a namespace":            {profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Name = "a.b" }), nil, start, verbRefused},
-		"the cluster is being deleted":                  {profile(), imported(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: start} }), later, verbNone},
-		"the conditions were removed by a user":         {profile(), imported(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = nil }), later, verbUpdate},
+		"an administrator denied the cluster": {
+			profile(),
+			imported(func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }), later, verbNone,
+		},
+		"a user made a cluster of this name": {
+			profile(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, start,
+			verbBlocked,
+		},
+		"another inventory has the name": {
+			profile(),
+			imported(func(c *clusterv1.ManagedCluster) { c.Annotations[clusterv1.InventoryProfileAnnotationKey] = "other/c1" }), start, verbBlocked,
+		},
+		"the cluster of a user, no profile": {
+			nil, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}, later,
+			verbNone,
+		},
+		"the profile is gone": {nil, imported(), start, verbUpdate},
+		"another manager has the name now": {profile(func(p *multiclusterv1alpha1.ClusterProfile) {
+			p.Spec.ClusterManager.Name = "other"
+		}), imported(), start, verbUpdate},
+		"the profile is gone within the grace": {nil, missing, start.Add(time.Hour - 1), verbNone},
+		"the profile is gone beyond the grace": {nil, missing, start.Add(time.Hour), verbDelete},
+		"the profile has returned":             {profile(), missing, later, verbUpdate},
+		"a user removed the label of the inventory": {
+			profile(),
+			imported(func(c *clusterv1.ManagedCluster) { delete(c.Labels, clusterv1.InventoryLabelKey) }), later, verbUpdate,
+		},
+		"a user changed the label of the inventory": {
+			profile(),
+			imported(func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1.InventoryLabelKey] = "fleet.other" }), later, verbUpdate,
+		},
+		"another manager has the name beyond the grace": {
+			otherManager(), plan(in(otherManager(), imported(), start)).cluster,
+			start.Add(24 * time.Hour), verbNone,
+		},
+		"the name is no name of a namespace": {
+			profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Name = "a.b" }), nil, start,
+			verbRefused,
+		},
+		"the cluster is being deleted": {
+			profile(),
+			imported(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{Time: start} }), later, verbNone,
+		},
+		"the conditions were removed by a user": {
+			profile(), imported(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = nil }),
+			later, verbUpdate,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := in(test.profile, test.cluster, test.now)
@@ -132,7 +172,8 @@ func TestTheRecordOfTheManagerDecides(t *testing.T) {
 	}
 	replaced := plan(in(otherManager(), imported(), start)).cluster
 	condition := meta.FindStatusCondition(replaced.Status.Conditions, clusterv1.ManagedClusterConditionInventoried)
-	if condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "is of another cluster manager now") || replaced.Labels[clusterv1.InventoryLabelKey] != "fleet.theirs" {
+	if condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "is of another cluster manager now") ||
+		replaced.Labels[clusterv1.InventoryLabelKey] != "fleet.theirs" {
 		t.Errorf("the cluster with the profile of another manager is %+v", replaced)
 	}
 }
@@ -149,11 +190,13 @@ func TestAProfileWithoutAStatusChangesNoReport(t *testing.T) {
 	if diff := cmp.Diff(imported().Status.ClusterClaims, got.Status.ClusterClaims); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if got.Status.Version.Kubernetes != "v1.36.3" || !meta.IsStatusConditionTrue(got.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) ||
+	if got.Status.Version.Kubernetes != "v1.36.3" || !meta.IsStatusConditionTrue(got.Status.Conditions,
+		clusterv1.ManagedClusterConditionAvailable) ||
 		!meta.IsStatusConditionTrue(got.Status.Conditions, clusterv1.ManagedClusterConditionInventoried) {
 		t.Errorf("the cluster is %+v", got)
 	}
-	if fresh := plan(in(empty, nil, start)).cluster; !meta.IsStatusConditionPresentAndEqual(fresh.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown) {
+	if fresh := plan(in(empty, nil, start)).cluster; !meta.IsStatusConditionPresentAndEqual(fresh.Status.Conditions,
+		clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown) {
 		t.Errorf("a new cluster is %+v", fresh)
 	}
 }
@@ -169,7 +212,8 @@ func TestManyPropertiesAreBounded(t *testing.T) {
 		t.Errorf("the cluster has %d claims", len(got.Status.ClusterClaims))
 	}
 	condition := got.Status.Conditions[len(got.Status.Conditions)-1]
-	if condition.Type != "ClaimsTruncated" || condition.Status != metav1.ConditionTrue || !strings.HasPrefix(condition.Message, "2 properties") {
+	if condition.Type != "ClaimsTruncated" || condition.Status != metav1.ConditionTrue ||
+		!strings.HasPrefix(condition.Message, "2 properties") {
 		t.Errorf("the condition is %+v", condition)
 	}
 	if after := plan(in(profile(), got, start)).cluster.Status.Conditions; after[len(after)-1].Status != metav1.ConditionFalse {

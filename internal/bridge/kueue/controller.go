@@ -74,7 +74,8 @@ func groupVersion() schema.GroupVersion {
 func Add(mgr manager.Manager, options Options) error {
 	for _, kind := range options.kinds() {
 		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install its definition, or leave kueue out of --controllers: %w", kind.Kind, kind.GroupVersion(), err)
+			return fmt.Errorf("adding the kueue controller: the hub does not serve %s of %s; install its definition, or leave "+
+				"kueue out of --controllers: %w", kind.Kind, kind.GroupVersion(), err)
 		}
 	}
 	r := &reconciler{cache: mgr.GetCache(), live: mgr.GetAPIReader(), client: mgr.GetClient(), options: options}
@@ -88,7 +89,8 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(r.listOfPlacement))
 	if options.Source == SourceProfile {
 		b = b.Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.listsOfProfile), existence).
-			Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.listsOfImported), builder.WithPredicates(changes.Of(registration.ImportChanged)))
+			Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.listsOfImported),
+				builder.WithPredicates(changes.Of(registration.ImportChanged)))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("adding the kueue controller: %w", err)
@@ -293,7 +295,8 @@ func (r *reconciler) gatherDecision(ctx context.Context, in *input) error {
 		return fmt.Errorf("reading Placement %s/%s: %w", in.namespace, in.name, err)
 	}
 	found := &clusterv1beta1.PlacementDecisionList{}
-	if err := r.cache.List(ctx, found, client.InNamespace(in.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: in.name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cache.List(ctx, found, client.InNamespace(in.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: in.name},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the decisions of Placement %s/%s: %w", in.namespace, in.name, err)
 	}
 	for i := range found.Items {

@@ -39,15 +39,16 @@ func newHub(t *testing.T, objects ...client.Object) client.WithWatch {
 		kinds.AddKnownTypeWithName(groupVersion().WithKind(kind), &unstructured.Unstructured{})
 		kinds.AddKnownTypeWithName(groupVersion().WithKind(kind+"List"), &unstructured.UnstructuredList{})
 	}
-	return fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(object(checkKind)).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Delete: func(ctx context.Context, hub client.WithWatch, of client.Object, options ...client.DeleteOption) error {
-			applied := (&client.DeleteOptions{}).ApplyOptions(options)
-			if p := applied.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil {
-				return errUnfenced
-			}
-			return hub.Delete(ctx, of)
-		},
-	}).Build()
+	return fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(object(checkKind)).WithObjects(objects...).WithInterceptorFuncs(
+		interceptor.Funcs{
+			Delete: func(ctx context.Context, hub client.WithWatch, of client.Object, options ...client.DeleteOption) error {
+				applied := (&client.DeleteOptions{}).ApplyOptions(options)
+				if p := applied.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil {
+					return errUnfenced
+				}
+				return hub.Delete(ctx, of)
+			},
+		}).Build()
 }
 
 // check returns a check of a placement.
@@ -132,7 +133,8 @@ func TestAListWhoseCheckTheCacheLacksStays(t *testing.T) {
 	if err := hub.Get(t.Context(), client.ObjectKey{Name: "gpu"}, object(configKind)); err != nil {
 		t.Errorf("the list: %v", err)
 	}
-	if err := hub.Delete(t.Context(), check("queue", "gpu"), client.Preconditions(metav1.Preconditions{UID: new(types.UID), ResourceVersion: new(string)})); err != nil {
+	if err := hub.Delete(t.Context(), check("queue", "gpu"), client.Preconditions(
+		metav1.Preconditions{UID: new(types.UID), ResourceVersion: new(string)})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newReconciler(hub, checkKind).Reconcile(t.Context(), requestFor("gpu")); err != nil {
@@ -208,7 +210,10 @@ func TestEventsNeedNoRequest(t *testing.T) {
 	elsewhere := placement.DeepCopy()
 	elsewhere.Namespace = "shop"
 	from := func(profile string) client.Object {
-		return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: profile}}}
+		return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+			Name:        "a",
+			Annotations: map[string]string{clusterv1.InventoryProfileAnnotationKey: profile},
+		}}
 	}
 	r := newReconciler(newHub(t, check("queue", "gpu")), "")
 	for name, test := range map[string]struct {

@@ -80,7 +80,8 @@ func plan(in input) output {
 	case in.name == "":
 		return inactive(reasonBadParameters, "its parameters must name a Placement of group cluster.open-cluster-management.io")
 	case in.foreign():
-		return inactive(reasonForeign, fmt.Sprintf("MultiKueueConfig %s was not made for a placement: delete it, or name another placement", in.name))
+		return inactive(reasonForeign, fmt.Sprintf("MultiKueueConfig %s was not made for a placement: delete it, or name another placement",
+			in.name))
 	case in.placement == nil:
 		return in.keep(reasonNoPlacement, fmt.Sprintf("placement %s does not exist", in.name))
 	}
@@ -107,8 +108,8 @@ func plan(in input) output {
 	return output{clusters: choose(usable, in.listed()), active: metav1.ConditionTrue, reason: reasonActive, message: message}
 }
 
-// choose returns as many clusters as Kueue takes, by rank: those that are listed, because Kueue evicts the workloads of a cluster that leaves
-// the list, and then the first others.
+// choose returns as many clusters as Kueue takes, by rank: those that are listed, because Kueue evicts the workloads of a cluster that
+// leaves the list, and then the first others.
 func choose(usable, listed []string) []string {
 	stays := sets.New(usable...).Intersection(sets.New(listed...))
 	free := maxClusters - len(stays)
@@ -131,7 +132,10 @@ func (i *input) keep(reason, why string) output {
 	if len(listed) == 0 {
 		return inactive(reason, why)
 	}
-	return output{clusters: listed, active: metav1.ConditionTrue, reason: reasonKept, message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(listed, ", "))}
+	return output{
+		clusters: listed, active: metav1.ConditionTrue, reason: reasonKept,
+		message: fmt.Sprintf("%s; the last clusters stay: %s", why, strings.Join(listed, ", ")),
+	}
 }
 
 func inactive(reason, message string) output {

@@ -18,12 +18,17 @@ func decided(clusters ...clusterv1beta1.ClusterDecision) (*clusterv1beta1.Placem
 	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "gpu", Generation: 1}}
 	placement.Status = clusterv1beta1.PlacementStatus{
 		NumberOfSelectedClusters: int32(len(clusters)),
-		DecisionGroups:           []clusterv1beta1.DecisionGroupStatus{{Decisions: []string{"gpu-decision-1"}, ClustersCount: int32(len(clusters))}},
-		Conditions:               []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: 1}},
+		DecisionGroups: []clusterv1beta1.DecisionGroupStatus{
+			{Decisions: []string{"gpu-decision-1"}, ClustersCount: int32(len(clusters))},
+		},
+		Conditions: []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: 1}},
 	}
-	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "gpu-decision-1", Labels: map[string]string{
-		clusterv1beta1.PlacementLabel: "gpu", clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
-	}}}
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kueue-system", Name: "gpu-decision-1",
+		Labels: map[string]string{
+			clusterv1beta1.PlacementLabel: "gpu", clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
+		},
+	}}
 	slice.Status.Decisions = clusters
 	return placement, []*clusterv1beta1.PlacementDecision{slice}
 }
@@ -58,7 +63,8 @@ func TestPlan(t *testing.T) {
 		message string
 	}{
 		"clusters come by score and name": {
-			in: input{name: "gpu", placement: three, slices: slices}, want: []string{"b", "c", "a"}, active: metav1.ConditionTrue, reason: reasonActive, message: "selects 3 clusters",
+			in: input{name: "gpu", placement: three, slices: slices}, want: []string{"b", "c", "a"}, active: metav1.ConditionTrue,
+			reason: reasonActive, message: "selects 3 clusters",
 		},
 		"parameters of another kind": {in: input{}, active: metav1.ConditionFalse, reason: reasonBadParameters, message: "must name a Placement"},
 		"a config of another client": {
@@ -66,26 +72,38 @@ func TestPlan(t *testing.T) {
 			message: "MultiKueueConfig gpu was not made for a placement",
 		},
 		"a placement that is gone keeps the clusters": {
-			in: input{name: "gpu", config: config("a")}, want: []string{"a"}, active: metav1.ConditionTrue, reason: reasonKept, message: "placement gpu does not exist; the last clusters stay: a",
+			in: input{name: "gpu", config: config("a")}, want: []string{"a"}, active: metav1.ConditionTrue, reason: reasonKept,
+			message: "placement gpu does not exist; the last clusters stay: a",
 		},
-		"a placement that was never there": {in: input{name: "gpu"}, active: metav1.ConditionFalse, reason: reasonNoPlacement, message: "does not exist"},
+		"a placement that was never there": {
+			in: input{name: "gpu"}, active: metav1.ConditionFalse, reason: reasonNoPlacement,
+			message: "does not exist",
+		},
 		"a decision that empties keeps the clusters": {
-			in: input{name: "gpu", placement: none, slices: empty, config: config("a", "b")}, want: []string{"a", "b"}, active: metav1.ConditionTrue, reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
+			in: input{name: "gpu", placement: none, slices: empty, config: config("a", "b")}, want: []string{"a", "b"}, active: metav1.ConditionTrue,
+			reason: reasonKept, message: "selects no cluster; the last clusters stay: a, b",
 		},
-		"an empty decision without a config": {in: input{name: "gpu", placement: none, slices: empty}, active: metav1.ConditionFalse, reason: reasonNoClusters, message: "selects no cluster"},
+		"an empty decision without a config": {
+			in: input{name: "gpu", placement: none, slices: empty}, active: metav1.ConditionFalse,
+			reason: reasonNoClusters, message: "selects no cluster",
+		},
 		"a decision that is not complete": {
-			in: input{name: "gpu", placement: stale, slices: slices, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "generation 2 is not decided yet",
+			in: input{name: "gpu", placement: stale, slices: slices, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue,
+			reason: reasonKept, message: "generation 2 is not decided yet",
 		},
 		"a cluster without a profile waits, and the cluster that Kueue has stays": {
 			in:   input{name: "gpu", namespace: "kueue-system", placement: three, slices: slices, stored: sets.New("a"), profiles: sets.New("c")},
-			want: []string{"c", "a"}, active: metav1.ConditionTrue, reason: reasonActive, message: "selects 3 clusters; 1 of them lack a ClusterProfile of their own in namespace kueue-system: b",
+			want: []string{"c", "a"}, active: metav1.ConditionTrue, reason: reasonActive,
+			message: "selects 3 clusters; 1 of them lack a ClusterProfile of their own in namespace kueue-system: b",
 		},
 		"no cluster has a profile": {
-			in: input{name: "gpu", placement: three, slices: slices, profiles: sets.New("x"), config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept,
+			in: input{name: "gpu", placement: three, slices: slices, profiles: sets.New("x"), config: config("z")}, want: []string{"z"},
+			active: metav1.ConditionTrue, reason: reasonKept,
 			message: "3 of them lack a ClusterProfile",
 		},
 		"a slice that is not listed yet": {
-			in: input{name: "gpu", placement: three, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept, message: "the last clusters stay: z",
+			in: input{name: "gpu", placement: three, config: config("z")}, want: []string{"z"}, active: metav1.ConditionTrue, reason: reasonKept,
+			message: "the last clusters stay: z",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -107,7 +125,8 @@ func TestAListHasNoMoreClustersThanKueueTakes(t *testing.T) {
 	}
 	placement, slices := decided(all...)
 	got := plan(input{name: "gpu", placement: placement, slices: slices})
-	if len(got.clusters) != maxClusters || got.clusters[0] != "c24" || got.clusters[19] != "c05" || !strings.Contains(got.message, "; 20 are used") {
+	if len(got.clusters) != maxClusters || got.clusters[0] != "c24" || got.clusters[19] != "c05" ||
+		!strings.Contains(got.message, "; 20 are used") {
 		t.Errorf("%v %q, want the 20 with the highest scores", got.clusters, got.message)
 	}
 }

@@ -81,7 +81,10 @@ func (r *reconciler) writeConfig(ctx context.Context, in input, clusters []strin
 		}
 	}
 	for _, check := range in.checks {
-		owners = append(owners, metav1.OwnerReference{APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(), UID: check.GetUID()})
+		owners = append(owners, metav1.OwnerReference{
+			APIVersion: groupVersion().String(), Kind: checkKind, Name: check.GetName(),
+			UID: check.GetUID(),
+		})
 	}
 	config.SetName(in.name)
 	config.SetLabels(map[string]string{PlacementLabel: in.name})

@@ -34,7 +34,8 @@ func (r *reconciler) wanted(cluster *clusterv1.ManagedCluster, secret *corev1.Se
 	case !cluster.DeletionTimestamp.IsZero():
 		return target.Target{}, outcome{ReasonClusterNotAccepted, "the cluster is being deleted"}
 	case !registration.AdmitsAgent(cluster):
-		return target.Target{}, outcome{ReasonClusterNotAccepted, "the hub does not accept the cluster, or simulates it; accept it with `kubectl berth accept " + cluster.Name + "`"}
+		return target.Target{}, outcome{ReasonClusterNotAccepted, "the hub does not accept the cluster, or simulates it; accept it " +
+			"with `kubectl berth accept " + cluster.Name + "`"}
 	case !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted): // no lease, no health
 		return target.Target{}, outcome{ReasonClusterNotAccepted, "the cluster has no namespace and no lease yet; run the controller acceptance"}
 	}
@@ -55,7 +56,8 @@ func (s *session) outcome() outcome {
 	case uid == "":
 		return outcome{}
 	case recorded != "" && recorded != uid:
-		return outcome{ReasonIdentityConflict, fmt.Sprintf("the Secret reaches the member with the UID %q, and the hub has recorded %q; correct the Secret, "+
+		return outcome{ReasonIdentityConflict, fmt.Sprintf("the Secret reaches the member with the UID %q, and the hub has "+
+			"recorded %q; correct the Secret, "+
 			"or delete the ManagedCluster and create it again if this member takes its place", uid, recorded)}
 	case s.view.agentReports():
 		return outcome{ReasonAgentReports, "an agent renews the lease, so the probe reports nothing; delete the Secret when the agent shall stay"}

@@ -181,7 +181,8 @@ func (r *reconciler) count() map[string]int {
 // secretOf returns the Secret of a cluster, the oldest of several; nil without one.
 func (r *reconciler) secretOf(ctx context.Context, cluster string) (*corev1.Secret, error) {
 	list := &corev1.SecretList{}
-	if err := r.client.List(ctx, list, client.InNamespace(Namespace), client.MatchingLabels{clusterv1.ProbeClusterLabelKey: cluster}); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(Namespace), client.MatchingLabels{clusterv1.ProbeClusterLabelKey: cluster}); err !=
+		nil {
 		return nil, fmt.Errorf("listing the Secrets of cluster %s: %w", cluster, err)
 	}
 	if len(list.Items) == 0 || cluster == "" {
@@ -224,7 +225,8 @@ func (r *reconciler) ensure(ctx context.Context, cluster *clusterv1.ManagedClust
 		running.view.setCluster(cluster)
 		return running.outcome()
 	case running == nil && count >= maxSessions:
-		return outcome{ReasonTooManyClusters, fmt.Sprintf("the manager reads %d clusters already, its limit; run an agent in the member", maxSessions)}
+		return outcome{ReasonTooManyClusters, fmt.Sprintf("the manager reads %d clusters already, its limit; run an agent in the member",
+			maxSessions)}
 	}
 	r.stop(cluster.Name)
 	next, err := r.newSession(cluster, to)

@@ -62,7 +62,8 @@ type outcome struct{ reason, message string }
 // byOrder are the reasons of what a request may meet, the most basic first: it hides those that follow from it.
 func byOrder() []string {
 	return []string{
-		ReasonAddressNotAllowed, ReasonServerNotVerified, ReasonUnauthorized, ReasonRedirected, ReasonUnreachable, ReasonUnexpectedResponse, ReasonForbidden,
+		ReasonAddressNotAllowed, ReasonServerNotVerified, ReasonUnauthorized, ReasonRedirected, ReasonUnreachable, ReasonUnexpectedResponse,
+		ReasonForbidden,
 		ReasonResponseTooLarge, ReasonLeaseNotRenewed,
 	}
 }
@@ -137,14 +138,17 @@ func classify(path string, code int, err error) outcome {
 	}
 	health := path == "/livez" || path == "/healthz"
 	switch {
-	case code >= 200 && code < 300, code == http.StatusNotFound, code == http.StatusForbidden && path == "/livez", code == http.StatusInternalServerError && health:
+	case code >= 200 && code < 300, code == http.StatusNotFound, code == http.StatusForbidden && path == "/livez",
+		code == http.StatusInternalServerError && health:
 		return outcome{} // a failed check of the member is its health, and not a fault of the probe
 	case code == http.StatusUnauthorized:
 		return outcome{ReasonUnauthorized, "the member refuses the credential; renew the token or the certificate in the Secret"}
 	case code == http.StatusForbidden:
-		return outcome{ReasonForbidden, fmt.Sprintf("the credential may not read %s; bind it to the ClusterRole berth-probe-member of config/probe/member on the member", path)}
+		return outcome{ReasonForbidden, fmt.Sprintf("the credential may not read %s; bind it to the ClusterRole berth-probe-member of "+
+			"config/probe/member on the member", path)}
 	default:
-		return outcome{ReasonUnexpectedResponse, fmt.Sprintf("%s has the status %d; see the API server of the member, and what is between it and the hub", path, code)}
+		return outcome{ReasonUnexpectedResponse, fmt.Sprintf("%s has the status %d; see the API server of the member, and "+
+			"what is between it and the hub", path, code)}
 	}
 }
 
@@ -152,14 +156,17 @@ func classifyError(path string, err error) outcome {
 	var verification *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, target.ErrAddress):
-		return outcome{ReasonAddressNotAllowed, "the address of the server is not allowed; add it to --probe-allow of the manager, or correct the server in the Secret"}
+		return outcome{ReasonAddressNotAllowed, "the address of the server is not allowed; add it to --probe-allow of the manager, or " +
+			"correct the server in the Secret"}
 	case errors.As(err, &verification):
-		return outcome{ReasonServerNotVerified, "the certificate of the server is not valid for it; correct the CA, the server or tls-server-name in the Secret"}
+		return outcome{ReasonServerNotVerified, "the certificate of the server is not valid for it; correct the CA, the server or " +
+			"tls-server-name in the Secret"}
 	case errors.Is(err, target.ErrRedirect):
 		return outcome{ReasonRedirected, "the server redirects, which is not followed; set the final server in the Secret"}
 	case errors.Is(err, target.ErrTooLarge):
 		return outcome{ReasonResponseTooLarge, fmt.Sprintf("the response to %s is above the limit of a probe; run an agent in the member", path)}
 	default:
-		return outcome{ReasonUnreachable, "the server does not respond in time; see the network between the hub and the member, and its API server"}
+		return outcome{ReasonUnreachable, "the server does not respond in time; see the network between the hub and the " +
+			"member, and its API server"}
 	}
 }

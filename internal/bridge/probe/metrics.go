@@ -18,7 +18,8 @@ func RegisterMetrics(registry prometheus.Registerer, count func() map[string]int
 func DescribeMetrics(set *telemetry.Set) { describe(set, nil) }
 
 func describe(set *telemetry.Set, count func() map[string]int) {
-	set.Scraped("berth_probed_clusters", "Clusters without an agent that the hub reads with a Secret, by what came of it. Only those with the reasons Probing and TokenNotRenewed are reported.",
+	set.Scraped("berth_probed_clusters", "Clusters without an agent that the hub reads with a Secret, by what came of it. Only those with "+
+		"the reasons Probing and TokenNotRenewed are reported.",
 		func(emit telemetry.Emit) {
 			for reason, number := range count() {
 				emit(float64(number), reason)

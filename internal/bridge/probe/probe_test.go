@@ -106,7 +106,8 @@ func TestSilenceIsNoFailureOfTheMember(t *testing.T) {
 	} {
 		clock.Step(step.after)
 		v.observe(step.health)
-		if got := v.Health(); got.Known != step.known || got.Known && !got.Healthy && got.Message != "The API server of the cluster reports that it is not healthy" {
+		if got := v.Health(); got.Known != step.known || got.Known && !got.Healthy &&
+			got.Message != "The API server of the cluster reports that it is not healthy" {
 			t.Errorf("%+v is reported as %+v", step.health, got)
 		}
 		if got := (reported{v}).State().Cluster != nil; got != step.report {
@@ -153,14 +154,47 @@ func TestTheProbeGivesWayToAnAgent(t *testing.T) {
 		// wantHolder is the holder at the end.
 		wantHolder string
 	}{
-		"a cluster that never joined has the lease of the hub": {"managed-cluster-lease", false, []step{{second: 0}, {second: 1, probe: true}, {second: 2}}, holder},
-		"an agent reports already":                             {"managed-cluster-lease", true, []step{{second: 0, wantAgent: true}, {second: 299, wantAgent: true}}, "managed-cluster-lease"},
-		"an agent that is silent for the grace period":         {"managed-cluster-lease", true, []step{{second: 0, wantAgent: true}, {second: 300}}, "managed-cluster-lease"},
-		"a probe of an earlier manager":                        {holder, true, []step{{second: 0}, {second: 1, probe: true}, {second: 2}}, holder},
-		"an agent that comes later":                            {holder, true, []step{{second: 1, probe: true}, {second: 2, agent: true, wantAgent: true}, {second: 3, wantAgent: true}}, "managed-cluster-lease"},
-		"an agent that goes on":                                {holder, true, []step{{second: 1, probe: true}, {second: 2, agent: true, wantAgent: true}, {second: 290, agent: true, wantAgent: true}, {second: 310, wantAgent: true}}, "managed-cluster-lease"},
-		"an agent that comes and goes":                         {holder, true, []step{{second: 1, probe: true}, {second: 2, agent: true, wantAgent: true}, {second: 302}}, "managed-cluster-lease"},
-		"a renewal whose response is lost":                     {holder, true, []step{{second: 1, probe: true, lost: true}, {second: 2}}, holder},
+		"a cluster that never joined has the lease of the hub": {
+			"managed-cluster-lease", false,
+			[]step{{second: 0}, {second: 1, probe: true}, {second: 2}},
+			holder,
+		},
+		"an agent reports already": {
+			"managed-cluster-lease", true,
+			[]step{{second: 0, wantAgent: true}, {second: 299, wantAgent: true}},
+			"managed-cluster-lease",
+		},
+		"an agent that is silent for the grace period": {
+			"managed-cluster-lease", true,
+			[]step{{second: 0, wantAgent: true}, {second: 300}},
+			"managed-cluster-lease",
+		},
+		"a probe of an earlier manager": {
+			holder, true,
+			[]step{{second: 0}, {second: 1, probe: true}, {second: 2}},
+			holder,
+		},
+		"an agent that comes later": {
+			holder, true,
+			[]step{{second: 1, probe: true}, {second: 2, agent: true, wantAgent: true}, {second: 3, wantAgent: true}},
+			"managed-cluster-lease",
+		},
+		"an agent that goes on": {
+			holder, true,
+			[]step{
+				{second: 1, probe: true},
+				{second: 2, agent: true, wantAgent: true},
+				{second: 290, agent: true, wantAgent: true},
+				{second: 310, wantAgent: true},
+			},
+			"managed-cluster-lease",
+		},
+		"an agent that comes and goes": {
+			holder, true,
+			[]step{{second: 1, probe: true}, {second: 2, agent: true, wantAgent: true}, {second: 302}},
+			"managed-cluster-lease",
+		},
+		"a renewal whose response is lost": {holder, true, []step{{second: 1, probe: true, lost: true}, {second: 2}}, holder},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(noon)

@@ -116,10 +116,12 @@ func (r *renewal) run(ctx context.Context) {
 // failure returns what a failed attempt means for the cluster.
 func (r *renewal) failure() outcome {
 	if r.unstored {
-		return outcome{ReasonTokenNotRenewed, "the hub reads the member and reports it with a new token that it cannot store in the Secret, so that " +
+		return outcome{ReasonTokenNotRenewed, "the hub reads the member and reports it with a new token that it cannot " +
+			"store in the Secret, so that " +
 			"a manager that starts later does not have it; apply config/probe, and see the log of the manager"}
 	}
-	return outcome{ReasonTokenNotRenewed, "the hub reads the member and reports it, but obtains no new token; let the account create tokens of itself, " +
+	return outcome{ReasonTokenNotRenewed, "the hub reads the member and reports it, but obtains no new token; let the " +
+		"account create tokens of itself, " +
 		"as config/probe/member does, or replace the token in the Secret before it expires"}
 }
 

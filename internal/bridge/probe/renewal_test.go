@@ -55,14 +55,35 @@ func TestTheOldTokenIsUsedUntilANewOneHasReadTheMember(t *testing.T) {
 		uid               string
 		want              result
 	}{
-		"half of its life has passed":      {current, hour, next, nil, nil, nil, "a", result{[]string{own + " for 3600s"}, next, next, "", 1, 1}},
-		"the life is below the shortest":   {reader("reader", time.Minute), hour, next, nil, nil, nil, "a", result{[]string{own + " for 600s"}, next, next, "", 1, 1}},
-		"the member refuses it":            {current, hour, "", errBoom, nil, nil, "a", result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0}},
-		"the new token is no token":        {current, hour, "abc", nil, nil, nil, "a", result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0}},
-		"the new token is of another":      {current, hour, reader("admin", hour), nil, nil, nil, "a", result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0}},
-		"the new token does not work":      {current, hour, next, nil, errBoom, nil, "a", result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 1, 0}},
-		"the new token reaches another":    {current, hour, next, nil, nil, nil, "b", result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 1, 0}},
-		"the Secret does not take it":      {current, hour, next, nil, nil, errBoom, "a", result{[]string{own + " for 3600s"}, next, "", ReasonTokenNotRenewed, 1, 1}},
+		"half of its life has passed": {current, hour, next, nil, nil, nil, "a", result{[]string{own + " for 3600s"}, next, next, "", 1, 1}},
+		"the life is below the shortest": {
+			reader("reader", time.Minute), hour, next, nil, nil, nil, "a",
+			result{[]string{own + " for 600s"}, next, next, "", 1, 1},
+		},
+		"the member refuses it": {
+			current, hour, "", errBoom, nil, nil, "a",
+			result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0},
+		},
+		"the new token is no token": {
+			current, hour, "abc", nil, nil, nil, "a",
+			result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0},
+		},
+		"the new token is of another": {
+			current, hour, reader("admin", hour), nil, nil, nil, "a",
+			result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 0, 0},
+		},
+		"the new token does not work": {
+			current, hour, next, nil, errBoom, nil, "a",
+			result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 1, 0},
+		},
+		"the new token reaches another": {
+			current, hour, next, nil, nil, nil, "b",
+			result{[]string{own + " for 3600s"}, "", "", ReasonTokenNotRenewed, 1, 0},
+		},
+		"the Secret does not take it": {
+			current, hour, next, nil, nil, errBoom, "a",
+			result{[]string{own + " for 3600s"}, next, "", ReasonTokenNotRenewed, 1, 1},
+		},
 		"a token that never expires":       {"abc", hour, next, nil, nil, nil, "a", result{}},
 		"a client certificate is no token": {"", hour, next, nil, nil, nil, "a", result{}},
 	} {

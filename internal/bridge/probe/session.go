@@ -143,6 +143,7 @@ func (s *session) reportLease(err error) {
 		})
 	default:
 		s.log.Warn("the lease was not renewed", "error", err)
-		s.faults.record(leaseKey, outcome{ReasonLeaseNotRenewed, "the hub refuses the renewal of the lease; apply config/probe, and see the log of the manager"})
+		s.faults.record(leaseKey, outcome{ReasonLeaseNotRenewed, "the hub refuses the renewal of the lease; apply config/probe, and " +
+			"see the log of the manager"})
 	}
 }

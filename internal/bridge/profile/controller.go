@@ -47,7 +47,8 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	for _, kind := range []string{"ClusterProfile", "PlacementDecision"} {
 		group := schema.GroupKind{Group: multiclusterv1alpha1.GroupName, Kind: kind}
 		if _, err := mgr.GetRESTMapper().RESTMapping(group, multiclusterv1alpha1.GroupVersion.Version); err != nil {
-			return fmt.Errorf("adding the profile controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", group, Name, err)
+			return fmt.Errorf("adding the profile controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w",
+				group, Name, err)
 		}
 	}
 	err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1beta2.ManagedClusterSetBinding{}, bySet, func(object client.Object) []string {
@@ -93,7 +94,8 @@ func (r *reconciler) watch(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofCluster), builder.WithPredicates(profileChanged())).
-		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofBinding), builder.WithPredicates(changes.Spec())).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofBinding),
+			builder.WithPredicates(changes.Spec())).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.reach.ofSet), builder.WithPredicates(changes.Spec())).
 		Watches(&multiclusterv1alpha1.ClusterProfile{}, &handler.EnqueueRequestForObject{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -128,7 +130,9 @@ func (r *reconciler) stored(ctx context.Context, key client.ObjectKey) (*multicl
 }
 
 // want returns the desired profile; nil where there must be none.
-func (r *reconciler) want(ctx context.Context, key client.ObjectKey, stored *multiclusterv1alpha1.ClusterProfile) (*multiclusterv1alpha1.ClusterProfile, error) {
+func (r *reconciler) want(ctx context.Context, key client.ObjectKey,
+	stored *multiclusterv1alpha1.ClusterProfile,
+) (*multiclusterv1alpha1.ClusterProfile, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: key.Name}, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {

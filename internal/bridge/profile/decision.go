@@ -76,8 +76,10 @@ func (r *decisionReconciler) watch(mgr manager.Manager) error {
 		For(&clusterv1beta1.Placement{}, builder.WithPredicates(placementChanged())).
 		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(clusterv1beta1.PlacementLabel))).
 		Watches(&multiclusterv1alpha1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(byLabel(multiclusterv1alpha1.DecisionKeyLabel))).
-		Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.placementsOf), builder.WithPredicates(changes.Existence())).
-		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.placementsOfImported), builder.WithPredicates(changes.Of(registration.ImportChanged))).
+		Watches(&multiclusterv1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.placementsOf),
+			builder.WithPredicates(changes.Existence())).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.placementsOfImported),
+			builder.WithPredicates(changes.Of(registration.ImportChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: decisionWorkers}).
 		Complete(r)
 }
@@ -161,7 +163,8 @@ func (r *decisionReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		return reconcile.Result{RequeueAfter: blockedRetry}, nil
 	}
 	if err == nil && len(leftOut) > 0 {
-		log.FromContext(ctx).Info("the decision lacks clusters that have no profile in its namespace", "clusters", len(leftOut), "first", leftOut[0])
+		log.FromContext(ctx).Info("the decision lacks clusters that have no profile in its namespace", "clusters", len(leftOut), "first",
+			leftOut[0])
 	}
 	return apply.Result(ctx, 0, err)
 }
@@ -169,7 +172,8 @@ func (r *decisionReconciler) Reconcile(ctx context.Context, request reconcile.Re
 // slices returns the stored slices of a placement. They are read-only.
 func (r *decisionReconciler) slices(ctx context.Context, placement *clusterv1beta1.Placement) ([]*clusterv1beta1.PlacementDecision, error) {
 	list := &clusterv1beta1.PlacementDecisionList{}
-	err := r.client.List(ctx, list, client.InNamespace(placement.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement.Name}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, list, client.InNamespace(placement.Namespace),
+		client.MatchingLabels{clusterv1beta1.PlacementLabel: placement.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing the slices of Placement %s/%s: %w", placement.Namespace, placement.Name, err)
 	}
@@ -234,9 +238,12 @@ func (r *decisionReconciler) usable(ctx context.Context, profile *multiclusterv1
 }
 
 // stored returns the decisions of a placement that are of this cluster manager.
-func (r *decisionReconciler) stored(ctx context.Context, reader client.Reader, placement *clusterv1beta1.Placement) ([]*multiclusterv1alpha1.PlacementDecision, error) {
+func (r *decisionReconciler) stored(ctx context.Context, reader client.Reader,
+	placement *clusterv1beta1.Placement,
+) ([]*multiclusterv1alpha1.PlacementDecision, error) {
 	list := &multiclusterv1alpha1.PlacementDecisionList{}
-	err := reader.List(ctx, list, client.InNamespace(placement.Namespace), client.MatchingLabels{multiclusterv1alpha1.ClusterManagerLabel: r.of.manager})
+	err := reader.List(ctx, list, client.InNamespace(placement.Namespace),
+		client.MatchingLabels{multiclusterv1alpha1.ClusterManagerLabel: r.of.manager})
 	if err != nil {
 		return nil, fmt.Errorf("listing the decisions of Placement %s/%s: %w", placement.Namespace, placement.Name, err)
 	}

@@ -45,7 +45,10 @@ func newHub(t *testing.T, objects ...client.Object) client.Client {
 func newDecisionReconciler(hub client.Client, recorder events.EventRecorder, now clock.PassiveClock) *decisionReconciler {
 	return &decisionReconciler{
 		client: hub, live: hub, recorder: recorder, clock: now, of: identity{manager: "berth"},
-		writer:  &writer{client: hub, pace: flowcontrol.NewFakeAlwaysRateLimiter(), metrics: NewMetrics(prometheus.NewRegistry(), func() int { return 0 })},
+		writer: &writer{
+			client: hub, pace: flowcontrol.NewFakeAlwaysRateLimiter(),
+			metrics: NewMetrics(prometheus.NewRegistry(), func() int { return 0 }),
+		},
 		waiting: map[client.ObjectKey]time.Time{}, blocked: map[client.ObjectKey]string{}, incomplete: map[client.ObjectKey]incompleteDecision{},
 	}
 }
@@ -122,7 +125,8 @@ func TestADecisionThatStaysIncompleteIsReportedOnce(t *testing.T) {
 	if got := published(t, hub); len(got) > 0 {
 		t.Errorf("an incomplete decision is published: %v", got)
 	}
-	if got := <-emitted.Events; !strings.Contains(got, "Warning DecisionIncomplete") || !strings.Contains(got, "the status has 2 clusters, the slices have 1") {
+	if got := <-emitted.Events; !strings.Contains(got, "Warning DecisionIncomplete") ||
+		!strings.Contains(got, "the status has 2 clusters, the slices have 1") {
 		t.Errorf("the event is %q", got)
 	}
 
@@ -213,7 +217,10 @@ func TestAnObjectThatLooksLikeASliceBlocksTheDecision(t *testing.T) {
 		"with the label of another manager": {multiclusterv1alpha1.ClusterManagerLabel: "other", multiclusterv1alpha1.DecisionKeyLabel: "web"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			theirs := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-decision-1", Labels: labels}}
+			theirs := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web-decision-1",
+				Labels: labels,
+			}}
 			hub := newHub(t, placement, decided, profile, theirs)
 			emitted := events.NewFakeRecorder(1)
 			r := newDecisionReconciler(hub, emitted, clocktesting.NewFakePassiveClock(start))
@@ -265,12 +272,16 @@ func TestAnImportedClusterWakesTheDecisionsOfItsNamespace(t *testing.T) {
 		passes        bool
 		want          []reconcile.Request
 	}{
-		"it is imported":                {local, from("shop/a", "theirs"), true, []reconcile.Request{requestFor("shop", "web")}},
-		"it has another manager":        {from("shop/a", "theirs"), from("shop/a", "others"), true, []reconcile.Request{requestFor("shop", "web")}},
+		"it is imported": {local, from("shop/a", "theirs"), true, []reconcile.Request{requestFor("shop", "web")}},
+		"it has another manager": {
+			from("shop/a", "theirs"), from("shop/a", "others"), true,
+			[]reconcile.Request{requestFor("shop", "web")},
+		},
 		"it is from another namespace":  {local, from("else/a", "theirs"), true, []reconcile.Request{}},
 		"it is of this cluster manager": {local, local, false, nil},
 	} {
-		if got := changes.Of(registration.ImportChanged).Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.passes {
+		if got := changes.Of(registration.ImportChanged).Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got !=
+			test.passes {
 			t.Errorf("%s: it passes: %t", name, got)
 		}
 		if diff := cmp.Diff(test.want, r.placementsOfImported(t.Context(), test.after)); diff != "" {
@@ -282,9 +293,12 @@ func TestAnImportedClusterWakesTheDecisionsOfItsNamespace(t *testing.T) {
 // TestAClusterOfAWrongSetWakesItsProfile changes a cluster while the selector of its set is wrong.
 func TestAClusterOfAWrongSetWakesItsProfile(t *testing.T) {
 	wrong := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "wrong"}}
-	wrong.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Unknown"}},
-	}}
+	wrong.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector,
+		LabelSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Unknown"}},
+		},
+	}
 	other := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
 	binding := func(namespace, set string) client.Object {
 		return &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}

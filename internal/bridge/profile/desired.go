@@ -38,7 +38,9 @@ func (i identity) owns(profile *multiclusterv1alpha1.ClusterProfile) bool {
 // desired returns the profile of a cluster in a namespace. Stored is the profile that the namespace has, of this cluster manager; nil
 // without one. What other clients added to it stays: labels, annotations, conditions and access providers. Now is the time of values
 // that are new.
-func desired(cluster *clusterv1.ManagedCluster, namespace string, stored *multiclusterv1alpha1.ClusterProfile, of identity, now time.Time) *multiclusterv1alpha1.ClusterProfile {
+func desired(cluster *clusterv1.ManagedCluster, namespace string, stored *multiclusterv1alpha1.ClusterProfile, of identity,
+	now time.Time,
+) *multiclusterv1alpha1.ClusterProfile {
 	out := &multiclusterv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster.Name}}
 	if stored != nil {
 		out = stored.DeepCopy()
@@ -95,7 +97,9 @@ func topology(cluster *clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim
 
 // properties returns the claims of a cluster as properties, unchanged and by name, and the names of the claims that a property cannot
 // hold. Nothing is shortened: half of a value is another value. The last of several claims with one name counts, as for placements.
-func properties(claims []clusterv1.ManagedClusterClaim, stored []multiclusterv1alpha1.Property, now time.Time) (out []multiclusterv1alpha1.Property, omitted []string) {
+func properties(claims []clusterv1.ManagedClusterClaim, stored []multiclusterv1alpha1.Property,
+	now time.Time,
+) (out []multiclusterv1alpha1.Property, omitted []string) {
 	values := map[string]string{}
 	for _, claim := range claims {
 		values[claim.Name] = claim.Value
@@ -105,7 +109,8 @@ func properties(claims []clusterv1.ManagedClusterClaim, stored []multiclusterv1a
 		before[property.Name] = property
 	}
 	for name, value := range values {
-		if name == "" || value == "" || tooLong(name, multiclusterv1alpha1.MaxPropertyNameLength) || tooLong(value, multiclusterv1alpha1.MaxPropertyValueLength) {
+		if name == "" || value == "" || tooLong(name, multiclusterv1alpha1.MaxPropertyNameLength) ||
+			tooLong(value, multiclusterv1alpha1.MaxPropertyValueLength) {
 			omitted = append(omitted, name)
 			continue
 		}
@@ -162,7 +167,9 @@ func conditions(cluster *clusterv1.ManagedCluster, stored []metav1.Condition, om
 
 // translate returns a condition of a cluster as one of its profile; otherwise is the condition where the cluster has none. The message
 // is that of the status, because an agent may write a time into its own.
-func translate(cluster *clusterv1.ManagedCluster, from string, otherwise metav1.Condition, message func(metav1.ConditionStatus) string) metav1.Condition {
+func translate(cluster *clusterv1.ManagedCluster, from string, otherwise metav1.Condition,
+	message func(metav1.ConditionStatus) string,
+) metav1.Condition {
 	out := otherwise
 	out.LastTransitionTime = cluster.CreationTimestamp
 	if found := meta.FindStatusCondition(cluster.Status.Conditions, from); found != nil {
@@ -206,9 +213,12 @@ func omittedMessage(omitted []string) string {
 // accessProviders returns the access providers of a profile: the one of the controller, with the address in the first client
 // configuration of the cluster, then those of other clients. A cluster that no administrator has accepted gets none, because its agent
 // chose the address. Former is the name that the controller wrote before.
-func accessProviders(cluster *clusterv1.ManagedCluster, stored []multiclusterv1alpha1.AccessProvider, name, former string) []multiclusterv1alpha1.AccessProvider {
+func accessProviders(cluster *clusterv1.ManagedCluster, stored []multiclusterv1alpha1.AccessProvider,
+	name, former string,
+) []multiclusterv1alpha1.AccessProvider {
 	var out []multiclusterv1alpha1.AccessProvider
-	if configs := cluster.Spec.ManagedClusterClientConfigs; name != "" && cluster.Spec.HubAcceptsClient && len(configs) > 0 && configs[0].URL != "" {
+	if configs := cluster.Spec.ManagedClusterClientConfigs; name != "" && cluster.Spec.HubAcceptsClient && len(configs) > 0 &&
+		configs[0].URL != "" {
 		out = append(out, multiclusterv1alpha1.AccessProvider{
 			Name: name, Cluster: multiclusterv1alpha1.ClusterEndpoint{Server: configs[0].URL, CertificateAuthorityData: configs[0].CABundle},
 		})

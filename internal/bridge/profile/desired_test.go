@@ -21,14 +21,21 @@ var (
 
 // cluster returns an accepted, healthy cluster with some claims.
 func cluster(change ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
-	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid-c1", CreationTimestamp: metav1.NewTime(start.Add(-time.Hour))}}
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: "c1", UID: "uid-c1",
+		CreationTimestamp: metav1.NewTime(start.Add(-time.Hour)),
+	}}
 	out.Spec.HubAcceptsClient = true
-	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://c1.example.com", CABundle: []byte("ca")}, {URL: "https://other.example.com"}}
+	out.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{
+		{URL: "https://c1.example.com", CABundle: []byte("ca")},
+		{URL: "https://other.example.com"},
+	}
 	out.Status.Version.Kubernetes = "v1.36.3"
 	out.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "zone", Value: "b"}, {Name: "id.k8s.io", Value: "7"}}
 	for _, kind := range []string{clusterv1.ManagedClusterConditionAvailable, clusterv1.ManagedClusterConditionJoined} {
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: kind, Message: "at " + start.String(), LastTransitionTime: metav1.NewTime(start.Add(-time.Minute)),
+			Type: kind, Status: metav1.ConditionTrue, Reason: kind, Message: "at " + start.String(),
+			LastTransitionTime: metav1.NewTime(start.Add(-time.Minute)),
 		})
 	}
 	for _, c := range change {
@@ -42,21 +49,34 @@ func TestTheProfileOfACluster(t *testing.T) {
 	want := &multiclusterv1alpha1.ClusterProfile{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "c1", Labels: map[string]string{"x-k8s.io/cluster-manager": "berth"},
-			Annotations:     map[string]string{accessProviderAnnotation: "example"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "cluster.open-cluster-management.io/v1", Kind: "ManagedCluster", Name: "c1", UID: "uid-c1"}},
+			Annotations: map[string]string{accessProviderAnnotation: "example"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "cluster.open-cluster-management.io/v1", Kind: "ManagedCluster", Name: "c1",
+				UID: "uid-c1",
+			}},
 		},
 		Spec: multiclusterv1alpha1.ClusterProfileSpec{DisplayName: "c1", ClusterManager: multiclusterv1alpha1.ClusterManager{Name: "berth"}},
 		Status: multiclusterv1alpha1.ClusterProfileStatus{
 			Version: multiclusterv1alpha1.ClusterVersion{Kubernetes: "v1.36.3"},
 			Properties: []multiclusterv1alpha1.Property{
-				{Name: "id.k8s.io", Value: "7", LastObservedTime: metav1.NewTime(start)}, {Name: "zone", Value: "b", LastObservedTime: metav1.NewTime(start)},
+				{Name: "id.k8s.io", Value: "7", LastObservedTime: metav1.NewTime(start)},
+				{Name: "zone", Value: "b", LastObservedTime: metav1.NewTime(start)},
 			},
 			Conditions: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: clusterv1.ManagedClusterConditionAvailable, Message: "The API server of the cluster answers.", LastTransitionTime: transition},
-				{Type: "Joined", Status: "True", Reason: clusterv1.ManagedClusterConditionJoined, Message: "The cluster has joined the hub.", LastTransitionTime: transition},
+				{
+					Type: "ControlPlaneHealthy", Status: "True", Reason: clusterv1.ManagedClusterConditionAvailable,
+					Message: "The API server of the cluster answers.", LastTransitionTime: transition,
+				},
+				{
+					Type: "Joined", Status: "True", Reason: clusterv1.ManagedClusterConditionJoined, Message: "The cluster has joined the hub.",
+					LastTransitionTime: transition,
+				},
 			},
 			AccessProviders: []multiclusterv1alpha1.AccessProvider{{
-				Name: "example", Cluster: multiclusterv1alpha1.ClusterEndpoint{Server: "https://c1.example.com", CertificateAuthorityData: []byte("ca")},
+				Name: "example", Cluster: multiclusterv1alpha1.ClusterEndpoint{
+					Server:                   "https://c1.example.com",
+					CertificateAuthorityData: []byte("ca"),
+				},
 			}},
 		},
 	}
@@ -68,17 +88,24 @@ func TestTheProfileOfACluster(t *testing.T) {
 // TestTheTopologyOfACluster has the region and the zone in labels, in claims of an agent, and in claims with these names.
 func TestTheTopologyOfACluster(t *testing.T) {
 	labels := map[string]string{"topology.kubernetes.io/region": "label", "topology.kubernetes.io/zone": "label"}
-	reported := []clusterv1.ManagedClusterClaim{{Name: "region.berth-project.io", Value: "agent"}, {Name: "zone.berth-project.io", Value: "agent"}}
+	reported := []clusterv1.ManagedClusterClaim{
+		{Name: "region.berth-project.io", Value: "agent"},
+		{Name: "zone.berth-project.io", Value: "agent"},
+	}
 	for name, test := range map[string]struct {
 		labels map[string]string
 		claims []clusterv1.ManagedClusterClaim
 		want   map[string]string
 	}{
-		"nothing":               {nil, nil, map[string]string{}},
-		"labels":                {labels, nil, map[string]string{"region": "label", "zone": "label"}},
-		"claims of an agent":    {nil, reported, map[string]string{"region": "agent", "zone": "agent"}},
-		"labels and an agent":   {labels, reported, map[string]string{"region": "label", "zone": "label"}},
-		"a claim with the name": {labels, []clusterv1.ManagedClusterClaim{{Name: "zone", Value: "claim"}}, map[string]string{"region": "label", "zone": "claim"}},
+		"nothing":             {nil, nil, map[string]string{}},
+		"labels":              {labels, nil, map[string]string{"region": "label", "zone": "label"}},
+		"claims of an agent":  {nil, reported, map[string]string{"region": "agent", "zone": "agent"}},
+		"labels and an agent": {labels, reported, map[string]string{"region": "label", "zone": "label"}},
+		"a claim with the name": {
+			labels,
+			[]clusterv1.ManagedClusterClaim{{Name: "zone", Value: "claim"}},
+			map[string]string{"region": "label", "zone": "claim"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := cluster(func(c *clusterv1.ManagedCluster) { c.Labels, c.Status.ClusterClaims = test.labels, test.claims })
@@ -115,7 +142,8 @@ func TestOnlyNewValuesGetANewTime(t *testing.T) {
 	stored := desired(cluster(), "shop", nil, own, start)
 	next := desired(cluster(func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims[0].Value = "c" }), "shop", stored, own, later)
 	want := []multiclusterv1alpha1.Property{
-		{Name: "id.k8s.io", Value: "7", LastObservedTime: metav1.NewTime(start)}, {Name: "zone", Value: "c", LastObservedTime: metav1.NewTime(later)},
+		{Name: "id.k8s.io", Value: "7", LastObservedTime: metav1.NewTime(start)},
+		{Name: "zone", Value: "c", LastObservedTime: metav1.NewTime(later)},
 	}
 	if diff := cmp.Diff(want, next.Status.Properties); diff != "" {
 		t.Errorf("the properties (-want +got):\n%s", diff)
@@ -129,8 +157,10 @@ func TestClaimsThatNoPropertyCanHoldAreReported(t *testing.T) {
 	with := cluster(func(c *clusterv1.ManagedCluster) {
 		c.Status.ClusterClaims = append(c.Status.ClusterClaims,
 			clusterv1.ManagedClusterClaim{Name: "long", Value: strings.Repeat("é", 1025)}, clusterv1.ManagedClusterClaim{Name: "empty"},
-			clusterv1.ManagedClusterClaim{Name: strings.Repeat("n", 254), Value: "1"}, clusterv1.ManagedClusterClaim{Name: "longest", Value: strings.Repeat("x", 1024)},
-			clusterv1.ManagedClusterClaim{Name: "multi-byte", Value: strings.Repeat("語", 400)}, clusterv1.ManagedClusterClaim{Name: strings.Repeat("é", 253), Value: "1"},
+			clusterv1.ManagedClusterClaim{Name: strings.Repeat("n", 254), Value: "1"},
+			clusterv1.ManagedClusterClaim{Name: "longest", Value: strings.Repeat("x", 1024)},
+			clusterv1.ManagedClusterClaim{Name: "multi-byte", Value: strings.Repeat("語", 400)},
+			clusterv1.ManagedClusterClaim{Name: strings.Repeat("é", 253), Value: "1"},
 			clusterv1.ManagedClusterClaim{Name: "zone", Value: "z"})
 	})
 	got := desired(with, "shop", nil, own, start)
@@ -138,14 +168,16 @@ func TestClaimsThatNoPropertyCanHoldAreReported(t *testing.T) {
 	for _, property := range got.Status.Properties {
 		values[property.Name] = len(property.Value)
 	}
-	if diff := cmp.Diff(map[string]int{"id.k8s.io": 1, "zone": 1, "longest": 1024, "multi-byte": 1200, strings.Repeat("é", 253): 1}, values); diff != "" {
+	if diff := cmp.Diff(map[string]int{"id.k8s.io": 1, "zone": 1, "longest": 1024, "multi-byte": 1200, strings.Repeat("é", 253): 1},
+		values); diff != "" {
 		t.Errorf("lengths of the values (-want +got):\n%s", diff)
 	}
 	if value := got.Status.Properties[3].Value; value != "z" {
 		t.Errorf("the last of two claims is z, and the property %q", value)
 	}
 	condition := got.Status.Conditions[2]
-	if condition.Type != "PropertiesOmitted" || condition.Status != "True" || !strings.Contains(condition.Message, `"empty", "long", "nnn`) || !strings.Contains(condition.Message, "1 to 253 characters, and a value 1 to 1024") {
+	if condition.Type != "PropertiesOmitted" || condition.Status != "True" || !strings.Contains(condition.Message, `"empty", "long", "nnn`) ||
+		!strings.Contains(condition.Message, "1 to 253 characters, and a value 1 to 1024") {
 		t.Errorf("the condition is %+v", condition)
 	}
 	if after := desired(cluster(), "shop", got, own, later); len(after.Status.Conditions) != 2 {
@@ -154,7 +186,10 @@ func TestClaimsThatNoPropertyCanHoldAreReported(t *testing.T) {
 }
 
 func TestTheAddressOfACluster(t *testing.T) {
-	theirs := multiclusterv1alpha1.AccessProvider{Name: "theirs", Cluster: multiclusterv1alpha1.ClusterEndpoint{Server: "https://proxy.example.com"}}
+	theirs := multiclusterv1alpha1.AccessProvider{
+		Name:    "theirs",
+		Cluster: multiclusterv1alpha1.ClusterEndpoint{Server: "https://proxy.example.com"},
+	}
 	stored := desired(cluster(), "shop", nil, own, start)
 	stored.Status.AccessProviders = append(stored.Status.AccessProviders, theirs)
 	for name, test := range map[string]struct {
@@ -163,11 +198,17 @@ func TestTheAddressOfACluster(t *testing.T) {
 		want    string
 		changes verb
 	}{
-		"another client adds a provider":    {of: own, want: "example theirs", changes: verbNone},
-		"the provider gets another name":    {of: identity{"berth", "other"}, want: "other theirs", changes: verbUpdate},
-		"no address is wanted any more":     {of: identity{"berth", ""}, want: "theirs", changes: verbUpdate},
-		"the cluster is denied":             {of: own, change: func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }, want: "theirs", changes: verbUpdate},
-		"the cluster has no address":        {of: own, change: func(c *clusterv1.ManagedCluster) { c.Spec.ManagedClusterClientConfigs = nil }, want: "theirs", changes: verbUpdate},
+		"another client adds a provider": {of: own, want: "example theirs", changes: verbNone},
+		"the provider gets another name": {of: identity{"berth", "other"}, want: "other theirs", changes: verbUpdate},
+		"no address is wanted any more":  {of: identity{"berth", ""}, want: "theirs", changes: verbUpdate},
+		"the cluster is denied": {
+			of: own, change: func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false },
+			want: "theirs", changes: verbUpdate,
+		},
+		"the cluster has no address": {
+			of: own, change: func(c *clusterv1.ManagedCluster) { c.Spec.ManagedClusterClientConfigs = nil },
+			want: "theirs", changes: verbUpdate,
+		},
 		"another client is of the new name": {of: identity{"berth", "theirs"}, want: "theirs", changes: verbUpdate},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,21 +267,35 @@ func TestChange(t *testing.T) {
 		want, stored *multiclusterv1alpha1.ClusterProfile
 		verb         verb
 	}{
-		"nothing wanted, nothing stored":         {nil, nil, verbNone},
-		"wanted and missing":                     {profile(same), nil, verbCreate},
-		"wanted and stored":                      {profile(same), profile(same), verbNone},
-		"not wanted any more":                    {nil, profile(same), verbDelete},
-		"another manager has it":                 {profile(same), foreign, verbBlocked},
-		"another manager has one without a name": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "" }), verbBlocked},
-		"another manager has it, not wanted":     {nil, foreign, verbNone},
-		"another manager has it, with our label": {nil, profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "theirs" }), verbNone},
-		"it is being deleted":                    {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.DeletionTimestamp = &metav1.Time{Time: start} }), verbNone},
-		"its label was removed":                  {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Labels = nil }), verbUpdate},
-		"its owner is a former cluster":          {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.OwnerReferences[0].UID = "former" }), verbUpdate},
+		"nothing wanted, nothing stored": {nil, nil, verbNone},
+		"wanted and missing":             {profile(same), nil, verbCreate},
+		"wanted and stored":              {profile(same), profile(same), verbNone},
+		"not wanted any more":            {nil, profile(same), verbDelete},
+		"another manager has it":         {profile(same), foreign, verbBlocked},
+		"another manager has one without a name": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) {
+			p.Spec.ClusterManager.Name = ""
+		}), verbBlocked},
+		"another manager has it, not wanted": {nil, foreign, verbNone},
+		"another manager has it, with our label": {nil, profile(func(p *multiclusterv1alpha1.ClusterProfile) {
+			p.Spec.ClusterManager.Name = "theirs"
+		}), verbNone},
+		"it is being deleted": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) {
+			p.DeletionTimestamp = &metav1.Time{Time: start}
+		}), verbNone},
+		"its label was removed": {
+			profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Labels = nil }),
+			verbUpdate,
+		},
+		"its owner is a former cluster": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) {
+			p.OwnerReferences[0].UID = "former"
+		}), verbUpdate},
 		"its status is in another order": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) {
 			p.Status.Conditions[0], p.Status.Conditions[1] = p.Status.Conditions[1], p.Status.Conditions[0]
 		}), verbNone},
-		"a property was changed": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Status.Properties[0].Value = "8" }), verbUpdate},
+		"a property was changed": {
+			profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Status.Properties[0].Value = "8" }),
+			verbUpdate,
+		},
 		"a property was added": {profile(same), profile(func(p *multiclusterv1alpha1.ClusterProfile) {
 			p.Status.Properties = append(p.Status.Properties, multiclusterv1alpha1.Property{Name: "x", Value: "y"})
 		}), verbUpdate},

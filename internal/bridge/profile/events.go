@@ -12,7 +12,8 @@ const (
 	reasonManagedElsewhere = "ManagedElsewhere"
 	// actionLeft goes with it.
 	actionLeft = "Left"
-	// reasonDecisionIncomplete is on a Placement: its decision stays incomplete, so that Berth does not publish it. actionDecisionKept goes with it.
+	// reasonDecisionIncomplete is on a Placement: its decision stays incomplete, so that Berth does not publish it. actionDecisionKept goes
+	// with it.
 	reasonDecisionIncomplete = "DecisionIncomplete"
 	actionDecisionKept       = "DecisionKept"
 )
@@ -27,12 +28,14 @@ func profileBlockedEvent(manager, own string) telemetry.Event {
 // decisionBlockedEvent returns the event of a Placement whose decision another client has under the same name.
 func decisionBlockedEvent(name string) telemetry.Event {
 	return telemetry.NewEvent(corev1.EventTypeWarning, reasonManagedElsewhere, actionLeft,
-		"The decision is not written for readers of multicluster.x-k8s.io: PlacementDecision %s in this group belongs to another client. Remove it", name)
+		"The decision is not written for readers of multicluster.x-k8s.io: PlacementDecision %s in this group belongs "+
+			"to another client. Remove it", name)
 }
 
 // decisionIncompleteEvent returns the event of a Placement whose decision stays incomplete.
 func decisionIncompleteEvent(obstacle string) telemetry.Event {
 	return telemetry.NewEvent(corev1.EventTypeWarning, reasonDecisionIncomplete, actionDecisionKept,
 		"The PlacementDecisions of multicluster.x-k8s.io stay as they are, because the decision of the placement is not complete. "+
-			"Check that a manager with the controller placement runs, and that no other client writes PlacementDecisions of the placement: %s", obstacle)
+			"Check that a manager with the controller placement runs, and that no other client writes PlacementDecisions of the placement: %s",
+		obstacle)
 }

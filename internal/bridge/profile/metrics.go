@@ -43,9 +43,11 @@ func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 func newMetrics(set *telemetry.Set, blocked func() int) *Metrics {
 	kind := telemetry.Label{Name: "kind", Values: []string{kindProfile, kindDecision}}
 	result := telemetry.Label{Name: "result", Values: []string{resultSucceeded, resultFailed}}
-	set.Scraped("berth_profiles_blocked", "ClusterProfiles that are not written, because another cluster manager has one of this name in the namespace.",
+	set.Scraped("berth_profiles_blocked", "ClusterProfiles that are not written, because another cluster manager has one of "+
+		"this name in the namespace.",
 		func(emit telemetry.Emit) { emit(float64(blocked())) })
-	return &Metrics{writes: set.Counter("berth_profile_writes_total", "Attempted writes of ClusterProfiles and of PlacementDecisions in the group multicluster.x-k8s.io.", kind, result)}
+	return &Metrics{writes: set.Counter("berth_profile_writes_total",
+		"Attempted writes of ClusterProfiles and of PlacementDecisions in the group multicluster.x-k8s.io.", kind, result)}
 }
 
 // Wrote counts an attempted write.

@@ -27,7 +27,9 @@ type slice struct {
 
 // targets returns the wanted slices of a placement by index, from its stored slices, which must be consistent. Only admitted clusters
 // are in them: the others are returned as left out, by name.
-func targets(namespace string, stored []*clusterv1beta1.PlacementDecision, admitted func(cluster string) bool) (out []slice, leftOut []string) {
+func targets(namespace string, stored []*clusterv1beta1.PlacementDecision,
+	admitted func(cluster string) bool,
+) (out []slice, leftOut []string) {
 	groups, order := decision.Of(stored...), ranks(stored)
 	for index, from := range byNumber(stored) {
 		to := slice{name: from.Name, index: index, entries: []multiclusterv1alpha1.ClusterDecision{}}

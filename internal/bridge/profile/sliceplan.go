@@ -126,7 +126,9 @@ func (i *sliceInput) moving() []multiclusterv1alpha1.ClusterDecision {
 }
 
 // object returns a slice as it is stored. What other clients added to the labels and annotations of before stays.
-func (i *sliceInput) object(target slice, rev string, before *multiclusterv1alpha1.PlacementDecision) *multiclusterv1alpha1.PlacementDecision {
+func (i *sliceInput) object(target slice, rev string,
+	before *multiclusterv1alpha1.PlacementDecision,
+) *multiclusterv1alpha1.PlacementDecision {
 	out := &multiclusterv1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: i.placement.Namespace, Name: target.name}}
 	if before != nil {
 		out = before.DeepCopy()

@@ -83,11 +83,13 @@ func TestTheSlicesOfADecision(t *testing.T) {
 	scored := from(4, "c", "a")
 	scored.Labels = map[string]string{clusterv1beta1.DecisionGroupIndexLabel: "1", clusterv1beta1.DecisionGroupNameLabel: "canary"}
 	scored.Status.Decisions[0].Score, scored.Status.Decisions[0].Reason = 7, "primary"
-	got, leftOut := targets("shop", []*clusterv1beta1.PlacementDecision{scored, from(10, "e"), from(2, "b", "d")}, func(name string) bool { return name != "d" })
+	got, leftOut := targets("shop", []*clusterv1beta1.PlacementDecision{scored, from(10, "e"), from(2, "b", "d")},
+		func(name string) bool { return name != "d" })
 	var lines []string
 	for _, s := range got {
 		for _, entry := range s.entries {
-			lines = append(lines, fmt.Sprintf("%d %s %s/%s: %s", s.index, s.name, entry.ClusterProfileRef.Namespace, entry.ClusterProfileRef.Name, entry.Reason))
+			lines = append(lines, fmt.Sprintf("%d %s %s/%s: %s", s.index, s.name, entry.ClusterProfileRef.Namespace, entry.ClusterProfileRef.Name,
+				entry.Reason))
 		}
 	}
 	want := []string{
@@ -125,7 +127,10 @@ func TestTheOrderOfWrites(t *testing.T) {
 		"a slice is added":                {one("a"), two([]string{"a"}, []string{"b"}), "create 2, update 1"},
 		"a cluster moves to a new slice":  {one("a", "b"), two([]string{"a"}, []string{"b"}), "create 2, update 1"},
 		"a slice goes":                    {two([]string{"a"}, []string{"b"}), one("a", "b"), "update 1, delete 2"},
-		"clusters change places":          {two([]string{"a"}, []string{"b"}), two([]string{"b"}, []string{"a"}), "create 3, update 1, update 2, delete 3"},
+		"clusters change places": {
+			two([]string{"a"}, []string{"b"}), two([]string{"b"}, []string{"a"}),
+			"create 3, update 1, update 2, delete 3",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hub{}

@@ -28,7 +28,8 @@ func profileChanged() predicate.Predicate {
 			before.Annotations[clusterv1.InventoryProfileAnnotationKey] != after.Annotations[clusterv1.InventoryProfileAnnotationKey] ||
 			before.Spec.HubAcceptsClient != after.Spec.HubAcceptsClient || !sameAddress(before, after) ||
 			before.Status.Version != after.Status.Version || !slices.Equal(before.Status.ClusterClaims, after.Status.ClusterClaims) ||
-			!sameCondition(before, after, clusterv1.ManagedClusterConditionAvailable) || !sameCondition(before, after, clusterv1.ManagedClusterConditionJoined)
+			!sameCondition(before, after, clusterv1.ManagedClusterConditionAvailable) ||
+			!sameCondition(before, after, clusterv1.ManagedClusterConditionJoined)
 	})
 }
 

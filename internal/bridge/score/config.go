@@ -156,7 +156,8 @@ func (c *Config) faults() []string {
 		address, err := url.Parse(s.URL)
 		check(err == nil && (address.Scheme == "http" || address.Scheme == "https") && address.Host != "" && address.User == nil,
 			"sources[%d].url: must be an http or https URL without a password", i)
-		check(s.BearerTokenFile == "" || err == nil && address.Scheme == "https", "sources[%d].bearerTokenFile: a token is sent to an https URL only", i)
+		check(s.BearerTokenFile == "" || err == nil && address.Scheme == "https",
+			"sources[%d].bearerTokenFile: a token is sent to an https URL only", i)
 	}
 	names, intervals := map[string]bool{}, map[string]time.Duration{}
 	for i, q := range c.Scores {
@@ -164,7 +165,8 @@ func (c *Config) faults() []string {
 			check(false, "scores[%d].object: %s", i, fault)
 		}
 		interval, several := intervals[q.Object]
-		check(!several || interval == q.Interval.Duration, "scores[%d].interval: other scores of the object %q have %s, and scores of one object run out together", i, q.Object, interval)
+		check(!several || interval == q.Interval.Duration, "scores[%d].interval: other scores of the object %q have %s, and scores of "+
+			"one object run out together", i, q.Object, interval)
 		intervals[q.Object] = q.Interval.Duration
 		check(q.Name != "" && len(q.Name) <= maxNameLength, "scores[%d].name: must have 1 to %d characters", i, maxNameLength)
 		check(!names[q.Name], "scores[%d].name: %q is another score", i, q.Name)

@@ -20,7 +20,8 @@ func TestAConfigHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := config.Scores[0]
-	if config.Scores[0].Object != "berth-scores" || config.Threshold != 2 || q.Source != "main" || q.ClusterLabel != "cluster" || q.Interval.Duration != time.Minute {
+	if config.Scores[0].Object != "berth-scores" || config.Threshold != 2 || q.Source != "main" || q.ClusterLabel != "cluster" ||
+		q.Interval.Duration != time.Minute {
 		t.Errorf("defaults: %+v", config)
 	}
 }
@@ -38,7 +39,8 @@ func TestAFaultNamesItsField(t *testing.T) {
 		"the name of no object":    {"min: 0", "min: 0, object: A_b", "scores[0].object: "},
 		"a threshold out of range": {"\nsources", "\nthreshold: 201\nsources", "threshold: 201 must be 1 to 200"},
 		"two intervals in one object": {
-			"max: 1}", "max: 1}\n- {name: memory, query: a, min: 0, max: 1, interval: 5s}", `scores[1].interval: other scores of the object "berth-scores" have 1m0s`,
+			"max: 1}", "max: 1}\n- {name: memory, query: a, min: 0, max: 1, interval: 5s}",
+			`scores[1].interval: other scores of the object "berth-scores" have 1m0s`,
 		},
 		"no source": {`{name: main, url: "http://127.0.0.1:9090"}`, "", "sources: there are 0, want 1 to 8"},
 	} {
@@ -74,7 +76,8 @@ func TestAValueBecomesAScore(t *testing.T) {
 	} {
 		q := Query{Min: test.low, Max: test.high, Invert: test.invert}
 		if got, ok := q.score(test.value); got != test.want || ok != test.ok {
-			t.Errorf("score of %v in %v to %v, inverted %t: %d %t, want %d %t", test.value, test.low, test.high, test.invert, got, ok, test.want, test.ok)
+			t.Errorf("score of %v in %v to %v, inverted %t: %d %t, want %d %t", test.value, test.low, test.high, test.invert, got, ok, test.want,
+				test.ok)
 		}
 	}
 }

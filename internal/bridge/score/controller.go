@@ -1,4 +1,5 @@
-// Package score runs the controller that writes AddOnPlacementScores from queries of Prometheus: one query for each score, for all clusters.
+// Package score runs the controller that writes AddOnPlacementScores from queries of Prometheus: one query for each score, for all
+// clusters.
 //
 // It owns the file of queries, the arithmetic of scores and the order of writes. It runs only where it is named. The invariants: it writes
 // its own scores only, and never those of another client in the same object; a source that fails changes no score, and lets the scores run
@@ -49,7 +50,8 @@ const (
 func Add(mgr manager.Manager, options Options) error {
 	kind := clusterv1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScore")
 	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return fmt.Errorf("adding the score controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w", kind.GroupKind(), Name, err)
+		return fmt.Errorf("adding the score controller: the hub does not serve %s; apply config/crd, or leave %s out of --controllers: %w",
+			kind.GroupKind(), Name, err)
 	}
 	config, err := Load(options.ConfigFile)
 	if err != nil {
@@ -230,7 +232,9 @@ func (c *controller) pass(ctx context.Context) error {
 
 // read returns the accepted clusters, and their scores. A cluster that is not accepted has no namespace. That of the name of an imported
 // cluster may be of a team.
-func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore, err error) {
+func (c *controller) read(ctx context.Context) (clusters map[string]bool, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore,
+	err error,
+) {
 	list, scores := &clusterv1.ManagedClusterList{}, &clusterv1alpha1.AddOnPlacementScoreList{}
 	if err := errors.Join(c.client.List(ctx, list), c.client.List(ctx, scores)); err != nil {
 		return nil, nil, fmt.Errorf("reading the clusters and their scores: %w", err)
@@ -294,7 +298,9 @@ type planned struct {
 	exists bool
 }
 
-func (c *controller) plan(clusters map[string]bool, objects map[string]objectScores, stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore) []planned {
+func (c *controller) plan(clusters map[string]bool, objects map[string]objectScores,
+	stored map[objectKey]*clusterv1alpha1.AddOnPlacementScore,
+) []planned {
 	var out []planned
 	for cluster := range clusters {
 		for name, of := range objects {
@@ -373,9 +379,11 @@ func (c *controller) store(ctx context.Context, p planned) error {
 	if err != nil {
 		return fmt.Errorf("encoding the AddOnPlacementScore %s/%s: %w", p.cluster, p.name, err)
 	}
-	err = c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner(fieldManager))
+	err = c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
+		client.FieldOwner(fieldManager))
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("another client writes these scores of AddOnPlacementScore %s/%s, set another object or name: %w", p.cluster, p.name, err)
+		return fmt.Errorf("another client writes these scores of AddOnPlacementScore %s/%s, set another object or name: %w", p.cluster, p.name,
+			err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the AddOnPlacementScore %s/%s: %w", p.cluster, p.name, err)

@@ -43,10 +43,12 @@ func newMetrics(set *telemetry.Set) *Metrics {
 	score := telemetry.Label{Name: "score", Any: "the name of a score in the file of --score-config, which has at most 32"}
 	result := telemetry.Label{Name: "result", Values: []string{resultSucceeded, resultFailed}}
 	return &Metrics{
-		queries:  set.Counter("berth_score_queries_total", "Queries of scores. While those of a score fail, its last values run out.", score, result),
+		queries: set.Counter("berth_score_queries_total", "Queries of scores. While those of a score fail, its last values run out.", score,
+			result),
 		clusters: set.Gauge("berth_score_clusters", "Clusters with a value in the last query of a score that succeeded.", score),
-		failing:  set.Gauge("berth_score_failing", "1 while the last query of a score failed. Its values count until they have run out, after three intervals.", score),
-		writes:   set.Counter("berth_score_writes_total", "Attempted writes of AddOnPlacementScores.", result),
+		failing: set.Gauge("berth_score_failing", "1 while the last query of a score failed. Its values count until they have run "+
+			"out, after three intervals.", score),
+		writes: set.Counter("berth_score_writes_total", "Attempted writes of AddOnPlacementScores.", result),
 	}
 }
 

@@ -20,6 +20,7 @@ func explain(failures map[string]string) func(name string) (reason, message stri
 		if failure, failed := failures[name]; failed {
 			return score.ReasonSourceFailed, fmt.Sprintf("The query of %s fails, and the last value counts until it has run out: %s", name, failure)
 		}
-		return score.ReasonClusterMissing, fmt.Sprintf("The query of %s has no value of this cluster any more. The last one counts until it has run out.", name)
+		return score.ReasonClusterMissing, fmt.Sprintf("The query of %s has no value of this cluster any more. The last one "+
+			"counts until it has run out.", name)
 	}
 }

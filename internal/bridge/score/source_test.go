@@ -44,7 +44,10 @@ func TestASourceIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster", Interval: metav1.Duration{Duration: time.Minute}}, time.Now())
+			_, err = s.query(t.Context(), &Query{
+				Name: "cpu", Query: "up", ClusterLabel: "cluster",
+				Interval: metav1.Duration{Duration: time.Minute},
+			}, time.Now())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want %q", err, test.want)
 			}
@@ -66,7 +69,10 @@ func TestAClusterWithSeveralValuesHasNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.query(t.Context(), &Query{Name: "cpu", Query: "up", ClusterLabel: "cluster", Interval: metav1.Duration{Duration: time.Minute}}, time.Now())
+	got, err := s.query(t.Context(), &Query{
+		Name: "cpu", Query: "up", ClusterLabel: "cluster",
+		Interval: metav1.Duration{Duration: time.Minute},
+	}, time.Now())
 	if err != nil || len(got.values) != 1 || got.values["a"] != 1 || got.several != "b" || got.unnamed != 1 {
 		t.Errorf("result %+v, error %v", got, err)
 	}

@@ -37,8 +37,8 @@ func parse[T any](t *testing.T, text string) *T {
 	return out
 }
 
-// state returns an add-on whose configuration "next" has come to the canary edge-1 and has failed there. edge-2 has the configuration before,
-// edge-3 has joined since, edge-4 keeps add-ons out, edge-5 is selected no longer, and edge-6 has the add-on by hand.
+// state returns an add-on whose configuration "next" has come to the canary edge-1 and has failed there. edge-2 has the configuration
+// before, edge-3 has joined since, edge-4 keeps add-ons out, edge-5 is selected no longer, and edge-6 has the add-on by hand.
 func state(t *testing.T) plan.Input {
 	t.Helper()
 	in := plan.Input{
@@ -62,7 +62,8 @@ status:
       resource: addondeploymentconfigs
       lastKnownGoodConfig: {namespace: fleet, name: base, specHash: "1"}
 `),
-		Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{}, Configs: map[plan.Object]plan.Config{}, Now: now,
+		Placements: map[types.NamespacedName]reading.Placement{}, Clusters: map[string]*clusterv1.ManagedCluster{},
+		Configs: map[plan.Object]plan.Config{}, Now: now,
 	}
 	for i := 1; i <= 6; i++ {
 		name := fmt.Sprintf("edge-%d", i)
@@ -71,13 +72,19 @@ status:
 	in.Clusters["edge-4"].Annotations = map[string]string{addonv1alpha1.DisableInstallationAnnotation: "true"}
 	selects(t, &in, "edge-1", "edge-2 edge-3 edge-4")
 	for name, hash := range map[string]string{"base": "1", "next": "2"} {
-		in.Configs[plan.Object{Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs", Namespace: "fleet", Name: name}] = plan.Config{Hash: hash}
+		in.Configs[plan.Object{
+			Group: addonv1alpha1.GroupName, Resource: "addondeploymentconfigs", Namespace: "fleet",
+			Name: name,
+		}] = plan.Config{Hash: hash}
 	}
 	in.Installed = []*addonv1alpha1.ManagedClusterAddOn{
-		installed(t, "edge-1", "next", "{type: Progressing, status: 'False', reason: Failed, message: no such interval, lastTransitionTime: '2026-11-20T09:50:00Z'}", true),
-		installed(t, "edge-2", "base", "{type: Progressing, status: 'False', reason: Completed, lastTransitionTime: '2026-11-20T08:00:00Z'}", true),
+		installed(t, "edge-1", "next", "{type: Progressing, status: 'False', reason: Failed, message: no such interval, "+
+			"lastTransitionTime: '2026-11-20T09:50:00Z'}", true),
+		installed(t, "edge-2", "base", "{type: Progressing, status: 'False', reason: Completed, lastTransitionTime: '2026-11-20T08:00:00Z'}",
+			true),
 		installed(t, "edge-5", "base", "{type: Available, status: 'False', reason: Test, lastTransitionTime: '2026-11-20T08:00:00Z'}", true),
-		installed(t, "edge-6", "base", "{type: Degraded, status: 'True', reason: Test, message: no disk, lastTransitionTime: '2026-11-20T09:00:00Z'}", false),
+		installed(t, "edge-6", "base", "{type: Degraded, status: 'True', reason: Test, message: no disk, "+
+			"lastTransitionTime: '2026-11-20T09:00:00Z'}", false),
 	}
 	return in
 }
@@ -86,13 +93,17 @@ status:
 func selects(t *testing.T, in *plan.Input, canary, rest string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1}}
-	object.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	object.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue,
+		ObservedGeneration: 1,
+	}}
 	var all []*clusterv1beta1.PlacementDecision
 	for i, group := range []string{canary, rest} {
 		slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: fmt.Sprintf("%s-%d", key.Name, i),
 			Labels: map[string]string{
-				clusterv1beta1.PlacementLabel: key.Name, clusterv1beta1.DecisionGroupIndexLabel: fmt.Sprint(i), clusterv1beta1.DecisionGroupNameLabel: []string{"canary", ""}[i],
+				clusterv1beta1.PlacementLabel: key.Name, clusterv1beta1.DecisionGroupIndexLabel: fmt.Sprint(i),
+				clusterv1beta1.DecisionGroupNameLabel: []string{"canary", ""}[i],
 			},
 		}}
 		for name := range strings.FieldsSeq(group) {
@@ -123,7 +134,10 @@ status:
   - %[4]s
 `, cluster, desired, map[string]string{"base": "1", "next": "2"}[desired], condition))
 	if owned {
-		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: "metrics", UID: "u", Controller: new(true)}}
+		out.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn",
+			Name: "metrics", UID: "u", Controller: new(true),
+		}}
 	}
 	return out
 }
@@ -136,7 +150,8 @@ func TestTable(t *testing.T) {
 		"breached.txt": {},
 		"all.txt":      {all: true},
 		"waits.txt": {change: func(in *plan.Input) { // the canary applies it still
-			in.Installed[0].Status.Conditions[1].Status, in.Installed[0].Status.Conditions[1].Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
+			in.Installed[0].Status.Conditions[1].Status, in.Installed[0].Status.Conditions[1].Reason = metav1.ConditionTrue,
+				addonv1alpha1.ProgressingReasonProgressing
 		}},
 		"undecided.txt": {change: func(in *plan.Input) { in.Placements[key].Object.Generation = 2 }},
 		"missing.txt":   {change: func(in *plan.Input) { clear(in.Placements) }},
@@ -159,7 +174,8 @@ func TestTable(t *testing.T) {
 		"reported.txt": {change: func(in *plan.Input) {
 			in.Installed = nil
 			in.AddOn.Status.InstallProgressions[0].Conditions = []metav1.Condition{{
-				Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ProgressingReasonProgressing,
+				Type: addonv1alpha1.ManagedClusterAddOnConditionProgressing, Status: metav1.ConditionTrue,
+				Reason:  addonv1alpha1.ProgressingReasonProgressing,
 				Message: `Starting 1 cluster, 1 of 3 under way then; 1 of 3 clusters not written yet: edge-1 (the API server refused the write: namespaces "edge-1" not found)`,
 			}}
 		}},

@@ -121,7 +121,10 @@ func TestAppliedClusterKeepsWhatItsManifestLeavesOut(t *testing.T) {
 		manifest *clusterv1.ManagedCluster
 		want     string
 	}{
-		"labels":   {enginetest.Cluster("c").Label("region", "us").Obj(), "map[feature.open-cluster-management.io/addon-x:available region:us] 1 gpu"},
+		"labels": {
+			enginetest.Cluster("c").Label("region", "us").Obj(),
+			"map[feature.open-cluster-management.io/addon-x:available region:us] 1 gpu",
+		},
 		"a status": {enginetest.Cluster("c").Claim("version", "2").Obj(), "map[feature.open-cluster-management.io/addon-x:available] 2 gpu"},
 		"taints": {
 			enginetest.Cluster("c").Taint("old", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj(),

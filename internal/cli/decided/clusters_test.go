@@ -32,7 +32,10 @@ func slice(index, group string, clusters ...string) *clusterv1beta1.PlacementDec
 func placement() *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}}
 	out.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupName: "canary"}, {GroupName: "none"}}
-	out.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True", Reason: "AllDecisionsScheduled"}}
+	out.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1beta1.PlacementConditionSatisfied, Status: "True",
+		Reason: "AllDecisionsScheduled",
+	}}
 	return out
 }
 
@@ -108,13 +111,20 @@ func TestForms(t *testing.T) {
 		form string
 		want string
 	}{
-		"names":                {whole, false, Names, "us-1\neu-1\neu-2\n"},
-		"names of no cluster":  {empty, false, Names, ""},
-		"names as a line":      {whole, true, Names, "us-1 eu-1 eu-2\n"},
-		"no name as a line":    {empty, true, Names, "\n"},
-		"json":                 {whole, false, JSON, strings.Replace(document, "REVISION", whole.Revision, 1)},
-		"json as a line":       {empty, true, JSON, fmt.Sprintf(`{"kind":"DecidedClusters","namespace":"shop","name":"web","revision":%q,"satisfied":true,"reason":"AllDecisionsScheduled","selected":0,"clusters":[],"groups":[{"index":0,"name":"","clusters":[]}]}`, empty.Revision) + "\n"},
-		"matrix":               {whole, false, Matrix, `{"include":[{"cluster":"us-1","group":"canary","groupIndex":0},{"cluster":"eu-1","group":"","groupIndex":1},{"cluster":"eu-2","group":"","groupIndex":1}]}` + "\n"},
+		"names":               {whole, false, Names, "us-1\neu-1\neu-2\n"},
+		"names of no cluster": {empty, false, Names, ""},
+		"names as a line":     {whole, true, Names, "us-1 eu-1 eu-2\n"},
+		"no name as a line":   {empty, true, Names, "\n"},
+		"json":                {whole, false, JSON, strings.Replace(document, "REVISION", whole.Revision, 1)},
+		"json as a line": {
+			empty, true, JSON,
+			fmt.Sprintf(
+				`{"kind":"DecidedClusters","namespace":"shop","name":"web","revision":%q,"satisfied":true,"reason":"AllDecisionsScheduled","selected":0,"clusters":[],"groups":[{"index":0,"name":"","clusters":[]}]}`, empty.Revision) + "\n",
+		},
+		"matrix": {
+			whole, false, Matrix,
+			`{"include":[{"cluster":"us-1","group":"canary","groupIndex":0},{"cluster":"eu-1","group":"","groupIndex":1},{"cluster":"eu-2","group":"","groupIndex":1}]}` + "\n",
+		},
 		"matrix of no cluster": {empty, true, Matrix, `{"include":[]}` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +199,8 @@ func TestContexts(t *testing.T) {
 			"hub": {Server: "https://hub"}, "one": {Server: "https://one"}, "two": {Server: "https://two"},
 		},
 		Contexts: map[string]*clientcmdapi.Context{
-			"hub": {Cluster: "hub"}, "eu-1": {Cluster: "one"}, "admin@eu-1": {Cluster: "one"}, "admin@us-1": {Cluster: "two"}, "eu-2": {Cluster: "hub"},
+			"hub": {Cluster: "hub"}, "eu-1": {Cluster: "one"}, "admin@eu-1": {Cluster: "one"}, "admin@us-1": {Cluster: "two"},
+			"eu-2": {Cluster: "hub"},
 		},
 	}
 	for name, tc := range map[string]struct {
@@ -199,9 +210,13 @@ func TestContexts(t *testing.T) {
 		"contexts with the names of clusters": {[]string{"eu-1"}, "{cluster}", "eu-1\teu-1\n", ""}, //nolint:dupword // a cluster and its context
 		"contexts with other names":           {[]string{"eu-1", "us-1"}, "admin@{cluster}", "eu-1\tadmin@eu-1\nus-1\tadmin@us-1\n", ""},
 		"no cluster":                          {nil, "{cluster}", "", ""},
-		"a cluster without a context":         {[]string{"eu-1", "us-1"}, "{cluster}", "", `1 cluster without a context "{cluster}" in the kubeconfig: us-1`},
-		"a cluster with the name of the hub":  {[]string{"eu-1", "hub"}, "{cluster}", "", "the context is of the hub, not of the cluster: hub"},
-		"a context that leads to the hub":     {[]string{"eu-2"}, "{cluster}", "", "the context is of the hub, not of the cluster: eu-2"},
+		"a cluster without a context": {
+			[]string{"eu-1", "us-1"},
+			"{cluster}", "",
+			`1 cluster without a context "{cluster}" in the kubeconfig: us-1`,
+		},
+		"a cluster with the name of the hub": {[]string{"eu-1", "hub"}, "{cluster}", "", "the context is of the hub, not of the cluster: hub"},
+		"a context that leads to the hub":    {[]string{"eu-2"}, "{cluster}", "", "the context is of the hub, not of the cluster: eu-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -102,7 +102,8 @@ func TestDiffOfADeliveryThatTouchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := run(t, changedSet(strings.ReplaceAll(deploymentOf, "VERSION", "1")), "diff", "--base", path, "-f", "-")
-	if want := "shop/web: 0 clusters changed, 0 clusters removed, 2 unchanged\n"; got.Code != command.ExitOK || got.Out != want || got.ErrOut != "" {
+	if want := "shop/web: 0 clusters changed, 0 clusters removed, 2 unchanged\n"; got.Code != command.ExitOK || got.Out != want ||
+		got.ErrOut != "" {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }

@@ -86,7 +86,8 @@ func TestDiffAsData(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Out), &of); err != nil {
 		t.Fatal(err)
 	}
-	if got.Code != command.ExitUnsatisfied || of.Kind != "PlacementDiff" || of.Moved != 1 || of.Lost != 1 || of.Gained != 1 || len(of.Placements) != 1 {
+	if got.Code != command.ExitUnsatisfied || of.Kind != "PlacementDiff" || of.Moved != 1 || of.Lost != 1 || of.Gained != 1 ||
+		len(of.Placements) != 1 {
 		t.Fatalf("exit code %d, got %+v", got.Code, of)
 	}
 	lost, gained := of.Placements[0].Lost[0], of.Placements[0].Gained[0]

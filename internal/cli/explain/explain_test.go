@@ -41,7 +41,8 @@ func TestExplainedAsData(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Out), &of); err != nil {
 		t.Fatal(err)
 	}
-	if of.Kind != explain.Kind || of.Selected != 10 || len(of.Chosen()) != 10 || len(of.Clusters) != 135 || !of.DecidedAt.Equal(clitest.Now()) {
+	if of.Kind != explain.Kind || of.Selected != 10 || len(of.Chosen()) != 10 || len(of.Clusters) != 135 ||
+		!of.DecidedAt.Equal(clitest.Now()) {
 		t.Errorf("%d selected, %d chosen of %d clusters, decided at %s", of.Selected, len(of.Chosen()), len(of.Clusters), of.DecidedAt)
 	}
 	one := run(t, clitest.WideFleet(), "explain", "placement", "web", "-f", "-", "-o", "yaml", "--cluster", "gpu-1")

@@ -75,7 +75,10 @@ func TestOnlyEventsOfBerthAreKept(t *testing.T) {
 		event string
 		want  bool
 	}{
-		"about a placement":          {`{metadata: {namespace: shop}, regarding: {apiVersion: cluster.open-cluster-management.io/v1beta1}}`, true},
+		"about a placement": {
+			`{metadata: {namespace: shop}, regarding: {apiVersion: cluster.open-cluster-management.io/v1beta1}}`,
+			true,
+		},
 		"about the manager's pod":    {`{metadata: {namespace: berth-system}, regarding: {apiVersion: v1}}`, true},
 		"about a pod of a workload":  {`{metadata: {namespace: shop}, regarding: {apiVersion: v1}}`, false},
 		"about an unknown object":    {`{metadata: {namespace: shop}}`, false},

@@ -49,11 +49,13 @@ func TestRedactLeavesOutWhatIsSecret(t *testing.T) {
 	template := `{"workload":{"manifests":[{"kind":"Secret","data":{"key":"` + planted + `"}},{"kind":"ConfigMap","data":{"color":"blue"}}]}}`
 	tests := map[string]struct{ object, want string }{
 		"a Secret in a work, and not the ConfigMap beside it": {
-			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: Secret, data: {key: ` + planted + `}, stringData: {other: ` + planted + `}}, {kind: ConfigMap, data: {color: blue}}]}}}`,
+			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: Secret, data: {key: ` + planted + `}, stringData: {other: ` + planted +
+				`}}, {kind: ConfigMap, data: {color: blue}}]}}}`,
 			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: Secret, data: {key: REDACTED}, stringData: {other: REDACTED}}, {kind: ConfigMap, data: {color: blue}}]}}}`,
 		},
 		"a Secret in a list in a set": {
-			`{kind: ManifestWorkReplicaSet, spec: {manifestWorkTemplate: {workload: {manifests: [{kind: List, items: [{kind: Secret, data: {key: ` + planted + `}}]}]}}}}`,
+			`{kind: ManifestWorkReplicaSet, spec: {manifestWorkTemplate: {workload: {manifests: [{kind: List, items: [{kind: Secret, data: {key: ` +
+				planted + `}}]}]}}}}`,
 			`{kind: ManifestWorkReplicaSet, spec: {manifestWorkTemplate: {workload: {manifests: [{kind: List, items: [{kind: Secret, data: {key: REDACTED}}]}]}}}}`,
 		},
 		"the copy of a client": {
@@ -61,7 +63,8 @@ func TestRedactLeavesOutWhatIsSecret(t *testing.T) {
 			`{kind: ManifestWork, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: REDACTED, other: kept}}}`,
 		},
 		"the copy of a client in a manifest": {
-			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: ConfigMap, metadata: {annotations: {kapp.k14s.io/original: ` + planted + `}}}]}}}`,
+			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: ConfigMap, metadata: {annotations: {kapp.k14s.io/original: ` + planted +
+				`}}}]}}}`,
 			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: ConfigMap, metadata: {annotations: {kapp.k14s.io/original: REDACTED}}}]}}}`,
 		},
 		"a Secret as JSON in a text": {
@@ -69,7 +72,8 @@ func TestRedactLeavesOutWhatIsSecret(t *testing.T) {
 			`{kind: Placement, metadata: {annotations: {example.com/copy: '{"data":{"key":"REDACTED"},"kind":"Secret"}'}}}`,
 		},
 		"a text with a Secret as YAML": {
-			"kind: ManifestWork\nspec: {workload: {manifests: [{kind: ConfigMap, data: {file.yaml: \"apiVersion: v1\\nkind: Secret\\nstringData: {key: " + planted + "}\\n\"}}]}}",
+			"kind: ManifestWork\nspec: {workload: {manifests: [{kind: ConfigMap, data: {file.yaml: \"apiVersion: v1\\nkind: " +
+				"Secret\\nstringData: {key: " + planted + "}\\n\"}}]}}",
 			`{kind: ManifestWork, spec: {workload: {manifests: [{kind: ConfigMap, data: {file.yaml: REDACTED}}]}}}`,
 		},
 		"the values of an override of Secrets": {
@@ -91,7 +95,8 @@ func TestRedactLeavesOutWhatIsSecret(t *testing.T) {
 			`{kind: Placement, metadata: {name: web, managedFields: [{manager: kubectl}]}}`, `{kind: Placement, metadata: {name: web}}`,
 		},
 		"the schemas of a definition, which are large": {
-			`{kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}`, `{kind: CustomResourceDefinition, spec: {versions: [{name: v1}]}}`,
+			`{kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}`,
+			`{kind: CustomResourceDefinition, spec: {versions: [{name: v1}]}}`,
 		},
 	}
 	for name, test := range tests {

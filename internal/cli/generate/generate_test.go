@@ -29,7 +29,8 @@ func TestTheSameShapeGivesTheSameFleet(t *testing.T) {
 		t.Errorf("two fleets of one shape (-one +other):\n%s", cmp.Diff(one, other))
 	}
 	foreign := generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Seed: 8})
-	if bytes.Equal(encoded(t, one.Clusters), encoded(t, foreign.Clusters)) || bytes.Equal(encoded(t, one.Placements), encoded(t, foreign.Placements)) {
+	if bytes.Equal(encoded(t, one.Clusters), encoded(t, foreign.Clusters)) ||
+		bytes.Equal(encoded(t, one.Placements), encoded(t, foreign.Placements)) {
 		t.Error("another seed gives the same fleet")
 	}
 }
@@ -186,8 +187,10 @@ func TestScoresChangeNothingElse(t *testing.T) {
 	if ranked < 50 || ranked > 200 {
 		t.Errorf("%d of 1000 placements rank by a score, want a tenth or so", ranked)
 	}
-	if !bytes.Equal(encoded(t, plain.Clusters), encoded(t, scored.Clusters)) || len(plain.Scores) != 0 || len(scored.Scores) != len(scored.Clusters) {
-		t.Errorf("%d scores without, %d with, want none and one for each of %d clusters, which are the same", len(plain.Scores), len(scored.Scores), len(scored.Clusters))
+	if !bytes.Equal(encoded(t, plain.Clusters), encoded(t, scored.Clusters)) || len(plain.Scores) != 0 ||
+		len(scored.Scores) != len(scored.Clusters) {
+		t.Errorf("%d scores without, %d with, want none and one for each of %d clusters, which are the same", len(plain.Scores),
+			len(scored.Scores), len(scored.Clusters))
 	}
 	for i, score := range scored.Scores {
 		if score.Namespace != scored.Clusters[i].Name || len(score.Status.Scores) != 1 {

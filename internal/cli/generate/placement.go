@@ -46,7 +46,8 @@ func (g *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.Cluste
 	out.LabelSelector.MatchLabels = map[string]string{stageLabel: of.Labels[stageLabel]}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(of.Labels)), func(key string) bool { return key == stageLabel })
 	g.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range slices.Sorted(slices.Values(keys[:g.between(1, min(2, len(keys)))])) { // otherwise two selectors could differ by their order
+	// otherwise two selectors could differ by their order
+	for _, key := range slices.Sorted(slices.Values(keys[:g.between(1, min(2, len(keys)))])) {
 		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, g.requirement(key, of.Labels[key]))
 	}
 	if lacking := featureLabel(g.feature()); g.chance(20) && of.Labels[lacking] == "" {

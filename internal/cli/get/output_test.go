@@ -33,10 +33,17 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 			"pl -n shop -o go-template={{range.items}}{{.metadata.namespace}}/{{.name}},{{end}}",
 			"shop/new,shop/web,",
 		},
-		"a Go template from a file":       {"pl web -n shop -o go-template-file=" + expression("{{.wanted}}"), "3"},
-		"custom columns":                  {"pl -n shop -o custom-columns=NAME:.metadata.name,SELECTED:{.selected},HELD:held[*],LABEL:.metadata.labels.tier", "NAME   SELECTED   HELD     LABEL\nnew    0          <none>   <none>\nweb    2          eu-2     front\n"},
-		"custom columns without titles":   {"pl -n shop --no-headers -o custom-columns-file=" + expression("NAME:.metadata.name"), "new\nweb\n"},
-		"ordered by a number":             {"pl --sort-by=.selected -o name", "placement.cluster.open-cluster-management.io/new\nplacement.cluster.open-cluster-management.io/ledger\nplacement.cluster.open-cluster-management.io/web\n"},
+		"a Go template from a file": {"pl web -n shop -o go-template-file=" + expression("{{.wanted}}"), "3"},
+		"custom columns": {
+			"pl -n shop -o custom-columns=NAME:.metadata.name,SELECTED:{.selected},HELD:held[*],LABEL:.metadata.labels.tier",
+			"NAME   SELECTED   HELD     LABEL\nnew    0          <none>   <none>\nweb    2          eu-2     front\n",
+		},
+		"custom columns without titles": {"pl -n shop --no-headers -o custom-columns-file=" + expression("NAME:.metadata.name"), "new\nweb\n"},
+		"ordered by a number": {
+			"pl --sort-by=.selected -o name",
+			"placement.cluster.open-cluster-management.io/new\n" +
+				"placement.cluster.open-cluster-management.io/ledger\nplacement.cluster.open-cluster-management.io/web\n",
+		},
 		"ordered by a quantity":           {"clusters --sort-by={.memory} -o jsonpath={.items[*].memory}", "33024Mi 64Gi"},
 		"what has not the field is first": {"pl --sort-by=wanted -o jsonpath={.items[*].metadata.name}", "ledger new web"},
 		"no titles":                       {"sets --no-headers west", "west   ExclusiveLabel   0   -   west-too   -\n"},

@@ -24,7 +24,10 @@ func TestPlacementThatDoesNotCompile(t *testing.T) {
 	slice.Labels = map[string]string{clusterv1beta1.PlacementLabel: "web", clusterv1beta1.DecisionGroupIndexLabel: "0"}
 	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "a"}}
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: meta("", "global")}
-	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType:  clusterv1beta2.LabelSelector,
+		LabelSelector: &metav1.LabelSelector{},
+	}
 	placement := &clusterv1beta1.Placement{ObjectMeta: meta("shop", "web")}
 	placement.Spec.NumberOfClusters = ptr.To[int32](-1)
 	bundle, err := file.NewCompiledBundle(file.Objects{

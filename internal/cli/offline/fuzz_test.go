@@ -68,7 +68,8 @@ func clustersOf(decided []offline.Decision) map[string][]string {
 	out := map[string][]string{}
 	for _, made := range decided {
 		for _, slice := range made.Slices {
-			line := slice.Name + "#" + slice.Labels[clusterv1beta1.DecisionGroupIndexLabel] + "#" + slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
+			line := slice.Name + "#" + slice.Labels[clusterv1beta1.DecisionGroupIndexLabel] + "#" +
+				slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
 			for _, entry := range slice.Status.Decisions {
 				line += " " + entry.ClusterName
 			}

@@ -132,8 +132,10 @@ func TestWatchCacheKeepsCurrent(t *testing.T) {
 	}{
 		"it takes up where it was": {
 			watches: []func() (watch.Interface, error){
-				watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("b", "11")}, watch.Event{Type: watch.Deleted, Object: namedCluster("a", "12")}),
-				watchEvents(bookmark), watchError(errBoom), watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("c", "31")}), watchError(forbidden),
+				watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("b", "11")},
+					watch.Event{Type: watch.Deleted, Object: namedCluster("a", "12")}),
+				watchEvents(bookmark), watchError(errBoom), watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("c", "31")}),
+				watchError(forbidden),
 			},
 			want:   []string{"b", "c"},
 			asked:  []string{"watch from 10", "watch from 12", "watch from 30", "watch from 30", "watch from 31"},
@@ -179,7 +181,8 @@ func TestWatchCacheKeepsCurrent(t *testing.T) {
 func TestWatchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m := NewWatchCache(&HubClient{client: &fakeHub{watches: []func() (watch.Interface, error){watchError(ctx.Err())}}}, Scope{Kinds: []Kind{ClusterKind()}})
+	m := NewWatchCache(&HubClient{client: &fakeHub{watches: []func() (watch.Interface, error){watchError(ctx.Err())}}},
+		Scope{Kinds: []Kind{ClusterKind()}})
 	if err := m.KeepCurrent(ctx, ClusterKind(), "10"); err != nil {
 		t.Errorf("got %v", err)
 	}

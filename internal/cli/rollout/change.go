@@ -42,7 +42,8 @@ FormerTemplateUnkept of the set reports: no cluster can return to it then.`
 
 const forgiveLong = `Let failures of clusters not count any more, in the rollout of the present template of a ManifestWorkReplicaSet.
 
-The clusters must have failed, or have left before they succeeded. They are named by ` + "`kubectl berth rollout status`" + `. It is stored in the
+The clusters must have failed, or have left before they succeeded. They are named by ` + "`kubectl berth rollout status`" +
+	`. It is stored in the
 RolloutControl with the name of the set, with your user name and the reason, and the set has an event of it. You need the permission to update rolloutcontrols.`
 
 // changeOptions is the command line of the commands that change a rollout.
@@ -103,7 +104,8 @@ func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		return changed, err
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
-		Use: "approve SET (--group GROUP | --without-former) [flags]", Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
+		Use: "approve SET (--group GROUP | --without-former) [flags]", Short: "Approve groups in the rollouts of a set of works",
+		Long: approveLong, Args: oneWorkSet,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
 	})), "`reason` of the approval")
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
@@ -122,9 +124,11 @@ func newForgive(streams genericiooptions.IOStreams) *cobra.Command {
 		return rollouts.ChangeControl(ctx, hub, set, rollouts.AddForgiven(forgiven))
 	}
 	cmd := o.command(streams, &cobra.Command{
-		Use: "forgive SET CLUSTER... --reason REASON [flags]", Short: "Let failed clusters not count in the rollout of a set of works", Long: forgiveLong,
-		Args:    cobra.MinimumNArgs(2), //nolint:mnd // a set and a cluster
-		Example: "  # The disk of edge-1 was full, whatever the template is\n  kubectl berth rollout forgive web edge-1 -n shop --reason 'disk full'",
+		Use: "forgive SET CLUSTER... --reason REASON [flags]", Short: "Let failed clusters not count in the rollout of a set of works",
+		Long: forgiveLong,
+		Args: cobra.MinimumNArgs(2), //nolint:mnd // a set and a cluster
+		Example: "  # The disk of edge-1 was full, whatever the template is\n  kubectl berth rollout forgive web edge-1 " +
+			"-n shop --reason 'disk full'",
 	})
 	return o.withReason(cmd, "`reason` why the failure does not count")
 }

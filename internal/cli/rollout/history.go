@@ -107,7 +107,8 @@ func newUndo(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	cmd := &cobra.Command{
 		Use: "undo SET [flags]", Short: "Return a set of works to a former template", Long: undoLong,
 		Example: "  # Return to the template of the last finished rollout\n  kubectl berth rollout undo web -n shop\n\n" +
-			"  # In an emergency: on all clusters at once, whatever holds the rollout\n  kubectl berth rollout undo web -n shop --now --reason 'data loss'",
+			"  # In an emergency: on all clusters at once, whatever holds the rollout\n  kubectl berth rollout undo web -n shop " +
+			"--now --reason 'data loss'",
 		Args: oneWorkSet, ValidArgsFunction: completion.Of(o.flags).One(reader.WorkSetKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.number < 0 {

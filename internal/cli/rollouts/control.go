@@ -61,7 +61,9 @@ type ControlChange func(spec *rolloutv1alpha1.RolloutControlSpec, by string) boo
 
 // ChangeControl stores what the caller decides about the rollout of a set. The object has the name of the set and no owner: a set that is
 // deleted and created again, as by `kubectl replace --force`, has the same decisions.
-func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, change ControlChange) (changed bool, err error) {
+func ChangeControl(ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet,
+	change ControlChange,
+) (changed bool, err error) {
 	key := client.ObjectKeyFromObject(set)
 	by, err := userName(ctx, hub)
 	if err != nil {
@@ -226,7 +228,9 @@ func (d Delivery) waits(approval rolloutv1alpha1.GroupApproval) bool {
 }
 
 // namedGroup returns a reference by the name of the group, where it has one, and whether the group exists.
-func namedGroup(placement plan.Placement, to clusterv1alpha1.MandatoryDecisionGroup) (out clusterv1alpha1.MandatoryDecisionGroup, exists bool) {
+func namedGroup(placement plan.Placement, to clusterv1alpha1.MandatoryDecisionGroup) (out clusterv1alpha1.MandatoryDecisionGroup,
+	exists bool,
+) {
 	for _, group := range placement.Decisions.Groups() {
 		if rollout.RefersTo(to, group.GroupKey) {
 			if group.Name != "" {
@@ -240,10 +244,11 @@ func namedGroup(placement plan.Placement, to clusterv1alpha1.MandatoryDecisionGr
 
 // isMandatory reports whether the strategy of a placement has a group as a mandatory one, by its name or its index.
 func (d Delivery) isMandatory(ref *workv1alpha1.LocalPlacementReference, group clusterv1alpha1.MandatoryDecisionGroup) bool {
-	return slices.ContainsFunc(rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy), func(to clusterv1alpha1.MandatoryDecisionGroup) bool {
-		named, _ := namedGroup(d.Placements[ref.Name], to)
-		return named == group || to == group
-	})
+	return slices.ContainsFunc(rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy),
+		func(to clusterv1alpha1.MandatoryDecisionGroup) bool {
+			named, _ := namedGroup(d.Placements[ref.Name], to)
+			return named == group || to == group
+		})
 }
 
 // standsUnproven reports whether the rollout stands still for a mandatory group. Before that, an approval is not for its proof.
@@ -253,7 +258,9 @@ func (d Delivery) standsUnproven() bool {
 }
 
 // passed reports whether a mandatory group was passed with the present template.
-func passed(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group clusterv1alpha1.MandatoryDecisionGroup, revision string) bool {
+func passed(set *workv1alpha1.ManifestWorkReplicaSet, placement string, group clusterv1alpha1.MandatoryDecisionGroup,
+	revision string,
+) bool {
 	if set.Status.Rollout == nil || !strings.HasPrefix(set.Status.Rollout.Revision, revision) {
 		return false
 	}

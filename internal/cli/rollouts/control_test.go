@@ -20,7 +20,8 @@ import (
 // TestADecisionKeepsItsUser: each new decision has the name of its user. A decision that was made before keeps its own.
 func TestADecisionKeepsItsUser(t *testing.T) {
 	approval := rolloutv1alpha1.GroupApproval{
-		MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: "canary"}, Placement: "p", Revision: "r", For: rolloutv1alpha1.ApprovalStart,
+		MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: "canary"}, Placement: "p", Revision: "r",
+		For: rolloutv1alpha1.ApprovalStart,
 	}
 	forgiven := rolloutv1alpha1.ForgivenCluster{Cluster: "a", Revision: "r", Reason: "disk full"}
 	spec := &rolloutv1alpha1.RolloutControlSpec{}
@@ -56,23 +57,26 @@ func TestADecisionKeepsItsUser(t *testing.T) {
 	}
 }
 
-// TestApproveTakesAGroupThatExists: in the decision or in the strategy; an index is stored as the name that the group has. A mandatory group
-// whose start waits for an approval is started first, and passed without a proof only where the rollout stands still for it.
+// TestApproveTakesAGroupThatExists: in the decision or in the strategy; an index is stored as the name that the group has. A mandatory
+// group whose start waits for an approval is started first, and passed without a proof only where the rollout stands still for it.
 func TestApproveTakesAGroupThatExists(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		strategy, group, phase string
 		want, err              string
 	}{
-		"by name":                          {strategy: "approval", group: "canary", want: "canary Start"},
-		"an index as its name":             {strategy: "approval", group: "0", want: "canary Start"},
-		"a group without a name":           {strategy: "approval", group: "1", want: "1 Start"},
-		"an unknown name":                  {strategy: "approval", group: "canry", err: `has no group "canry": the groups are 0 (canary), 1`},
-		"an unknown index":                 {strategy: "approval", group: "7", err: `has no group "7"`},
-		"a group that nothing waits for":   {group: "canary", err: `nothing in the set shop/web waits for the group "canary"`},
-		"a mandatory group that is gone":   {strategy: "mandatory", group: "pilot", want: "pilot Proof"},
-		"a mandatory group, by its index":  {strategy: "mandatory", group: "0", want: "canary Proof"},
-		"a mandatory group starts first":   {strategy: "mandatory approval", group: "canary", want: "canary Start"},
-		"a mandatory group that holds all": {strategy: "mandatory approval", group: "canary", phase: "MandatoryGroupUnproven", want: "canary Proof"},
+		"by name":                         {strategy: "approval", group: "canary", want: "canary Start"},
+		"an index as its name":            {strategy: "approval", group: "0", want: "canary Start"},
+		"a group without a name":          {strategy: "approval", group: "1", want: "1 Start"},
+		"an unknown name":                 {strategy: "approval", group: "canry", err: `has no group "canry": the groups are 0 (canary), 1`},
+		"an unknown index":                {strategy: "approval", group: "7", err: `has no group "7"`},
+		"a group that nothing waits for":  {group: "canary", err: `nothing in the set shop/web waits for the group "canary"`},
+		"a mandatory group that is gone":  {strategy: "mandatory", group: "pilot", want: "pilot Proof"},
+		"a mandatory group, by its index": {strategy: "mandatory", group: "0", want: "canary Proof"},
+		"a mandatory group starts first":  {strategy: "mandatory approval", group: "canary", want: "canary Start"},
+		"a mandatory group that holds all": {
+			strategy: "mandatory approval", group: "canary", phase: "MandatoryGroupUnproven",
+			want: "canary Proof",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			set, history := versions(t, "a", "a")
@@ -103,7 +107,8 @@ func TestApproveTakesAGroupThatExists(t *testing.T) {
 			if name == "" {
 				name = strconv.Itoa(int(got[0].GroupIndex))
 			}
-			if text := name + " " + string(got[0].For); text != test.want || got[0].Revision != history[0].Hash || got[0].Reason != "why" || len(got) != 1 {
+			if text := name + " " + string(got[0].For); text != test.want || got[0].Revision != history[0].Hash || got[0].Reason != "why" ||
+				len(got) != 1 {
 				t.Errorf("%+v, want %s", got, test.want)
 			}
 		})
@@ -122,12 +127,21 @@ func TestApproveInAdvance(t *testing.T) {
 		finished     bool
 		advance, err string
 	}{
-		"its turn":                 {group: "canary", phase: "Unapproved"},
-		"the turn of another":      {group: "1", phase: "Unapproved", advance: "1"},
-		"its turn after another":   {group: "1", phase: "Unapproved", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}},
-		"while another is rolled":  {group: "1", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, advance: "1"},
-		"it has started":           {group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, err: "has passed. The groups are 0 (canary), 1"},
-		"it was approved, started": {group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}, approved: true},
+		"its turn":               {group: "canary", phase: "Unapproved"},
+		"the turn of another":    {group: "1", phase: "Unapproved", advance: "1"},
+		"its turn after another": {group: "1", phase: "Unapproved", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")}},
+		"while another is rolled": {
+			group: "1", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")},
+			advance: "1",
+		},
+		"it has started": {
+			group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")},
+			err: "has passed. The groups are 0 (canary), 1",
+		},
+		"it was approved, started": {
+			group: "0", phase: "Waiting", started: []clusterv1alpha1.GroupRolloutRecord{count(0, 1, "canary")},
+			approved: true,
+		},
 		"the rollout has finished": {group: "1", phase: "Finished", finished: true, err: "has passed. The groups are 0 (canary), 1"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -166,7 +180,8 @@ func TestApproveInAdvance(t *testing.T) {
 // group returns the slice of a group with one cluster.
 func group(index int, name string) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", index), Labels: map[string]string{
-		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: name,
+		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index),
+		clusterv1beta1.DecisionGroupNameLabel: name,
 	}}}
 	out.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: fmt.Sprintf("c%d", index)}}
 	return out

@@ -56,7 +56,10 @@ func state(t *testing.T, clusters int) rollouts.Delivery {
 	out := rollouts.Delivery{Set: set(t), Placements: map[string]plan.Placement{}}
 	out.Set.Spec.PlacementRefs[1].RolloutStrategy.Approval = nil
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "fleet-0", Labels: map[string]string{clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: "0"},
+		Namespace: "shop", Name: "fleet-0", Labels: map[string]string{
+			clusterv1beta1.PlacementLabel:          "fleet",
+			clusterv1beta1.DecisionGroupIndexLabel: "0",
+		},
 	}}
 	for i := range clusters {
 		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: fmt.Sprintf("edge-%02d", i)})
@@ -76,7 +79,8 @@ func state(t *testing.T, clusters int) rollouts.Delivery {
 		work.UID, work.Generation = types.UID(fmt.Sprint(i)), 1
 		for _, kind := range []string{workv1.WorkApplied, []string{workv1.WorkAvailable, workv1.WorkDegraded}[i%2]} {
 			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
-				Type: kind, Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(began.Add(time.Minute)),
+				Type: kind, Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: 1,
+				LastTransitionTime: metav1.NewTime(began.Add(time.Minute)),
 			})
 		}
 		out.Works = append(out.Works, work)
@@ -88,7 +92,10 @@ func TestTable(t *testing.T) {
 	hidden := state(t, 4)
 	hidden.Works, hidden.WorksHidden = nil, true
 	hidden.Set.Status.Conditions = []metav1.Condition{{Type: "Progressing", Reason: "Advancing", Message: "fleet: 1 of 4 clusters is done"}}
-	hidden.Set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{DesiredTotal: 4, Total: 2, Updated: 2, Applied: 2, Available: 1, Degraded: 1}
+	hidden.Set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{
+		DesiredTotal: 4, Total: 2, Updated: 2, Applied: 2, Available: 1,
+		Degraded: 1,
+	}
 	hidden.Set.Status.PlacementsSummary = []workv1alpha1.PlacementSummary{{Name: "fleet", Summary: hidden.Set.Status.Summary}}
 	for name, tc := range map[string]struct {
 		delivery rollouts.Delivery
@@ -127,12 +134,16 @@ func TestLostClustersAreNamed(t *testing.T) {
 	w.Decide(plantest.Group{Clusters: []string{"b", "c"}})
 	w.Step()
 	found := report.New(w.Input())
-	for reader, of := range map[string]report.Report{"an administrator": found, "a tenant": found.Visible(func(cluster string) bool { return cluster != "a" })} {
+	for reader, of := range map[string]report.Report{
+		"an administrator": found,
+		"a tenant":         found.Visible(func(cluster string) bool { return cluster != "a" }),
+	} {
 		var out strings.Builder
 		if err := rollouts.PrintTable(&out, &of, printer.Screen{Width: printer.DefaultWidth}, now, false); err != nil {
 			t.Fatal(err)
 		}
-		if named := strings.Contains(out.String(), "Lost: a is no longer selected before it succeeded\n"); named != (reader == "an administrator") {
+		if named := strings.Contains(out.String(), "Lost: a is no longer selected before it succeeded\n"); named !=
+			(reader == "an administrator") {
 			t.Errorf("%s reads:\n%s", reader, out.String())
 		}
 	}
@@ -155,9 +166,11 @@ func TestChanges(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"pause all":              {change: paused("", true), want: fence + `{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/paused","value":true}]`},
-		"pause what is paused":   {change: paused("canary", true)},
-		"resume all":             {change: paused("", false), want: fence + `{"op":"add","path":"/spec/placementRefs/0/rolloutStrategy/paused","value":false}]`},
+		"pause all": {change: paused("", true), want: fence +
+			`{"op":"add","path":"/spec/placementRefs/1/rolloutStrategy/paused","value":true}]`},
+		"pause what is paused": {change: paused("canary", true)},
+		"resume all": {change: paused("", false), want: fence +
+			`{"op":"add","path":"/spec/placementRefs/0/rolloutStrategy/paused","value":false}]`},
 		"resume what is running": {change: paused("fleet", false)},
 		"pause no placement":     {change: paused("nowhere", true), err: `the set shop/web has no placement "nowhere": it has canary, fleet`},
 	} {

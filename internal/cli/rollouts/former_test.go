@@ -49,9 +49,12 @@ func TestABreachedRolloutIsReportedAsTheManagerReportsIt(t *testing.T) {
 		former *workv1.ManifestWorkSpec
 		want   string
 	}{
-		"the former template is kept":       {first, "The rollout is aborted"},
-		"the former template is not kept":   {nil, "the rollout is not aborted: the template of the last finished rollout is not kept"},
-		"a return could lose stored fields": {templateWith(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"d"}}`), "the rollout is not aborted: the templates differ in CustomResourceDefinition d"},
+		"the former template is kept":     {first, "The rollout is aborted"},
+		"the former template is not kept": {nil, "the rollout is not aborted: the template of the last finished rollout is not kept"},
+		"a return could lose stored fields": {
+			templateWith(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"d"}}`),
+			"the rollout is not aborted: the templates differ in CustomResourceDefinition d",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			read := deliveryOf(w)

@@ -23,7 +23,8 @@ var (
 	errNoRevision = errors.New("there is no such revision: `kubectl berth rollout history` lists them")
 	errNotKept    = errors.New("the template of the last finished rollout is not among the kept ones: name another with --to-revision, or " +
 		"write the former template into the set")
-	errUnfinished = errors.New("--now returns to a template whose rollout has finished before: leave --now out to roll this one out at the pace of the strategy")
+	errUnfinished = errors.New("--now returns to a template whose rollout has finished before: leave --now out to roll this one out " +
+		"at the pace of the strategy")
 )
 
 // Revision is a template that a set had.

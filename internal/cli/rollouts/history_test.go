@@ -52,7 +52,10 @@ func versions(t *testing.T, current string, names ...string) (*workv1alpha1.Mani
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := Revision{Number: plan.RevisionNumber(planned.Create), Hash: hash, Current: name == current, Finished: finished, stored: planned.Create}
+		made := Revision{
+			Number: plan.RevisionNumber(planned.Create), Hash: hash, Current: name == current, Finished: finished,
+			stored: planned.Create,
+		}
 		if made.Current {
 			set.Status.CurrentRevision, made.Finished = hash, true
 		}
@@ -131,8 +134,9 @@ func TestUndoReturnsToTheCurrentTemplate(t *testing.T) {
 // TestUndoTakesAnUnfinishedTemplateByNameOnly: the error has the numbers to choose from, and a return at once takes none.
 func TestUndoTakesAnUnfinishedTemplateByNameOnly(t *testing.T) {
 	for sentence, test := range map[string]struct{ revisions, want string }{
-		"no other template":      {"a", "there is no former template to return to"},
-		"none that has finished": {"a b c", "no other template is known to have been rolled out to the end: name one with --to-revision, of 2, 1"},
+		"no other template": {"a", "there is no former template to return to"},
+		"none that has finished": {"a b c", "no other template is known to have been rolled out to the end: name one " +
+			"with --to-revision, of 2, 1"},
 	} {
 		set, history := versions(t, "c", strings.Fields(test.revisions)...)
 		if _, _, err := Undo(set, Past{Revisions: history}, 0); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -148,16 +152,19 @@ func TestUndoTakesAnUnfinishedTemplateByNameOnly(t *testing.T) {
 	}
 }
 
-// TestUndoNamesWhatHoldsIt: the pause with its user and reason, and the group that is not approved behind it; nothing where the clusters return
-// at once.
+// TestUndoNamesWhatHoldsIt: the pause with its user and reason, and the group that is not approved behind it; nothing where the clusters
+// return at once.
 func TestUndoNamesWhatHoldsIt(t *testing.T) {
 	set, history := versions(t, "a", "a")
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "p"}}
 	set.Spec.PlacementRefs[0].RolloutStrategy.Approval = &clusterv1alpha1.RolloutApproval{}
 	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Revision: "that before"}
 	placement := plan.Placement{Object: &clusterv1beta1.Placement{}, Decisions: decision.Of(&clusterv1beta1.PlacementDecision{
-		ObjectMeta: metav1.ObjectMeta{Name: "p-0", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "0"}},
-		Status:     clusterv1beta1.PlacementDecisionStatus{Decisions: []clusterv1beta1.ClusterDecision{{ClusterName: "c1"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "p-0", Labels: map[string]string{
+			clusterv1beta1.PlacementLabel:          "p",
+			clusterv1beta1.DecisionGroupIndexLabel: "0",
+		}},
+		Status: clusterv1beta1.PlacementDecisionStatus{Decisions: []clusterv1beta1.ClusterDecision{{ClusterName: "c1"}}},
 	})}
 	placement.Object.Name, placement.Object.Status.NumberOfSelectedClusters = "p", 1
 	control := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: true, PausedBy: "jane", PauseReason: "Friday"}}

@@ -83,7 +83,8 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 			l.still = time.Time{}
 			return Outcome{}
 		}
-		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved || phase == rollout.PhaseUnproven)
+		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved ||
+			phase == rollout.PhaseUnproven)
 		if reason == "" && phase != rollout.PhaseFinished {
 			look := fmt.Sprintf("waits for its placement: see `kubectl berth explain placement %s -n %s`", p.Name, namespace)
 			reason, next = p.Name+": "+p.Message, cmp.Or(p.Next, look)

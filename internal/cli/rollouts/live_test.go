@@ -31,7 +31,8 @@ func newRolloutOf310(t *testing.T, terminal bool) *rolloutOf310 {
 	t.Helper()
 	clusters := plantest.Clusters("edge", 300)
 	w := plantest.New(t, now, strategyOf310,
-		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 10)}, plantest.Group{Clusters: clusters[:150]}, plantest.Group{Clusters: clusters[150:]})
+		plantest.Group{Name: "canary", Clusters: plantest.Clusters("canary", 10)}, plantest.Group{Clusters: clusters[:150]},
+		plantest.Group{Clusters: clusters[150:]})
 	return &rolloutOf310{State: w, live: rollouts.NewLive(printer.Screen{Width: printer.DefaultWidth}, terminal)}
 }
 
@@ -121,17 +122,25 @@ func TestWatchEnds(t *testing.T) {
 		}, true, "", "", false, false},
 		"finished, and not recorded yet": {"{type: All}", func(w *plantest.State) { w.Succeed("a", "b") }, false, "", "", false, false},
 		"breached": {
-			lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, true, "fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
-			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false, false,
+			lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, true,
+			"fleet: 1 cluster of 2 failed, more than maxFailures allows: no more clusters start",
+			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop " +
+				"--reason WHY`, raise maxFailures, or return with `kubectl berth rollout undo web -n shop`", false, false,
 		},
-		"paused with a cluster under way": {lenient, func(w *plantest.State) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false, "", "", false, false},
+		"paused with a cluster under way": {
+			lenient, func(w *plantest.State) { w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true }, false,
+			"", "", false, false,
+		},
 		"paused": {
 			lenient, func(w *plantest.State) {
 				w.Succeed("a")
 				w.Set.Spec.PlacementRefs[0].RolloutStrategy.Paused = true
 			}, true, "fleet: Paused with 1 cluster to start", "starts after `kubectl berth rollout resume web -n shop`", true, false,
 		},
-		"no decision": {lenient, func(w *plantest.State) { w.Decide() }, true, "fleet: The placement has decided nothing yet", "waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true},
+		"no decision": {
+			lenient, func(w *plantest.State) { w.Decide() }, true, "fleet: The placement has decided nothing yet",
+			"waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true,
+		},
 		"paused, and not planned since": {
 			lenient, func(w *plantest.State) {
 				w.Succeed("a")

@@ -16,19 +16,24 @@ import (
 func overridden(t *testing.T, path string) Delivery {
 	t.Helper()
 	w := plantest.New(t, instant, oneByOne, plantest.Group{Clusters: []string{"a", "b"}})
-	overrides := `[{targets: [{group: apps, resource: deployments, namespace: shop, name: web}], patches: [{op: add, path: ` + path + `, value: "${cluster.labels['site']}"}]}]`
+	overrides := `[{targets: [{group: apps, resource: deployments, namespace: shop, name: web}], patches: [{op: add, path: ` + path +
+		`, value: "${cluster.labels['site']}"}]}]`
 	if err := yaml.UnmarshalStrict([]byte(overrides), &w.Set.Spec.Overrides); err != nil {
 		t.Fatal(err)
 	}
 	out := deliveryOf(w)
-	out.Clusters = map[string]*clusterv1.ManagedCluster{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"site": "north"}}}}
+	out.Clusters = map[string]*clusterv1.ManagedCluster{"a": {ObjectMeta: metav1.ObjectMeta{
+		Name:   "a",
+		Labels: map[string]string{"site": "north"},
+	}}}
 	return out
 }
 
 func TestOverridesAreRenderedForEachCluster(t *testing.T) {
 	read := overridden(t, "/spec/paused")
 	former := read.Set.Spec.ManifestWorkTemplate.DeepCopy()
-	former.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{}}`)
+	former.Workload.Manifests[0].Raw = []byte(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{}}`)
 	hash, err := plan.TemplateHash(former)
 	if err != nil {
 		t.Fatal(err)

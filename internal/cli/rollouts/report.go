@@ -73,7 +73,8 @@ func printDecisions(w io.Writer, r *report.Report, screen printer.Screen) error 
 	for _, one := range listed(r.Decisions.Forgiven) {
 		row("forgiven", one.Cluster, one.By, one.Reason)
 	}
-	if more := len(r.Decisions.Approvals) + len(r.Decisions.Forgiven) - len(listed(r.Decisions.Approvals)) - len(listed(r.Decisions.Forgiven)); more > 0 {
+	if more := len(r.Decisions.Approvals) + len(r.Decisions.Forgiven) - len(listed(r.Decisions.Approvals)) -
+		len(listed(r.Decisions.Forgiven)); more > 0 {
 		table.Row("and", strconv.Itoa(more)+" more", "", "")
 	}
 	return table.Flush() //nolint:wrapcheck // the error of the writer

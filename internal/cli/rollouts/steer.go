@@ -10,7 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
-var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a pause; leave one of them out")
+var errReasonInSet = errors.New("--reason and --placement exclude each other: a set has no place for the reason of a " +
+	"pause; leave one of them out")
 
 // Steering is a decision about the rollouts of a set, as commands and pages store it.
 type Steering struct {

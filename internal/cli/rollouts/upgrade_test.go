@@ -62,7 +62,8 @@ func hubWith(t *testing.T, w *plantest.State) client.Reader {
 	t.Helper()
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
+		appsv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme,
+		workv1alpha1.AddToScheme,
 	} {
 		if err := add(kinds); err != nil {
 			t.Fatal(err)

@@ -21,9 +21,15 @@ func TestValidateNamesTheField(t *testing.T) {
 		works []*workv1.ManifestWork
 		want  []string
 	}{
-		"a valid set":                 {sets: []*workv1alpha1.ManifestWorkReplicaSet{good}},
-		"a manifest without a name":   {sets: []*workv1alpha1.ManifestWorkReplicaSet{bad}, want: []string{"ManifestWorkReplicaSet shop/web", "spec.manifestWorkTemplate.workload.manifests[0]"}},
-		"the same manifest in a work": {works: []*workv1.ManifestWork{work}, want: []string{"ManifestWork edge-1/x", "spec.workload.manifests[0]"}},
+		"a valid set": {sets: []*workv1alpha1.ManifestWorkReplicaSet{good}},
+		"a manifest without a name": {
+			sets: []*workv1alpha1.ManifestWorkReplicaSet{bad},
+			want: []string{"ManifestWorkReplicaSet shop/web", "spec.manifestWorkTemplate.workload.manifests[0]"},
+		},
+		"the same manifest in a work": {
+			works: []*workv1.ManifestWork{work},
+			want:  []string{"ManifestWork edge-1/x", "spec.workload.manifests[0]"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			err := Validate(test.sets, test.works)

@@ -111,7 +111,8 @@ func TestChangesOfObjects(t *testing.T) {
 	cases := map[string]string{
 		"a placement asks for more": "- {}\n- {apply: [" + more + "], expect: [{placement: p, clusters: [ap-1, ap-2, ap-3], added: " +
 			"[ap-3]}]}",
-		"a placement goes and comes again": "- {delete: [{kind: Placement, name: p}]}\n- {apply: [" + more + "], expect: [{placement: p, clusters: [ap-1, ap-2, ap-3]}]}",
+		"a placement goes and comes again": "- {delete: [{kind: Placement, name: p}]}\n- {apply: [" + more +
+			"], expect: [{placement: p, clusters: [ap-1, ap-2, ap-3]}]}",
 		"a binding goes": "- {delete: [{kind: ManagedClusterSetBinding, name: everywhere}], expect: [{placement: p, " +
 			"clusters: []}]}",
 		"a set goes": "- {delete: [{kind: ManagedClusterSet, name: everywhere}], expect: [{placement: p, count: 0}]}",

@@ -102,7 +102,8 @@ func TestRequireSatisfiedLooksAtEveryInstant(t *testing.T) {
 }
 
 func TestGeneratedFleet(t *testing.T) {
-	input := clitest.Placement("p", "namespace: shop", "numberOfClusters: 3") + clitest.Placement("q", "namespace: shop", "clusterSets: [set-00]") + `
+	input := clitest.Placement("p", "namespace: shop", "numberOfClusters: 3") +
+		clitest.Placement("q", "namespace: shop", "clusterSets: [set-00]") + `
 ---
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: set-00, namespace: shop}, spec: {clusterSet: set-00}}`
 	got := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3")

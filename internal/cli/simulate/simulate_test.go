@@ -317,7 +317,8 @@ func checkRefused(t *testing.T, reason string, got clitest.Result) {
 }
 
 func TestValidateUnknownFields(t *testing.T) {
-	input := clitest.Fleet + "\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placment\nmetadata: {name: q}\n" + clitest.Placement("p", "", "numberOfCluster: 3")
+	input := clitest.Fleet + "\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placment\nmetadata: {name: q}\n" +
+		clitest.Placement("p", "", "numberOfCluster: 3")
 	for level, want := range map[string][]string{
 		"warn": {
 			"dropped what a server would drop: spec.numberOfCluster", "did you mean Placement?", "skipped objects of other kinds",

@@ -53,7 +53,8 @@ func (v *versions) readHub(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("reading the definition of placements: %w", err)
 	}
-	v.ManagerVersion, v.DefinitionsVersion = version.FromLabel(lease.Labels[versionLabel]), placements.Annotations[definition.ReleaseAnnotation]
+	v.ManagerVersion, v.DefinitionsVersion = version.FromLabel(lease.Labels[versionLabel]),
+		placements.Annotations[definition.ReleaseAnnotation]
 	for _, empty := range []*string{&v.ManagerVersion, &v.DefinitionsVersion} {
 		if *empty == "" {
 			*empty = unknownVersion

@@ -96,7 +96,8 @@ func differs(before, after *visibility.Snapshot, delta visibility.Delta) bool {
 
 // sameOnPages reports whether two versions of a cluster have the same facts that pages group, colour and count by.
 func sameOnPages(a, b *clusterv1.ManagedCluster) bool {
-	return a.UID == b.UID && a.Generation == b.Generation && maps.Equal(a.Labels, b.Labels) && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+	return a.UID == b.UID && a.Generation == b.Generation && maps.Equal(a.Labels, b.Labels) &&
+		a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		a.Spec.HubAcceptsClient == b.Spec.HubAcceptsClient && equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) &&
 		a.Status.Version == b.Status.Version && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims) &&
 		slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, func(x, y metav1.Condition) bool {

@@ -93,10 +93,12 @@ func (r *reader) read(ctx context.Context) (out file.Objects, note string, err e
 	}
 	var placements clusterv1beta1.PlacementList
 	var decisions clusterv1beta1.PlacementDecisionList
-	if err := errors.Join(r.users.objects.List(ctx, &placements, client.UnsafeDisableDeepCopy), r.users.objects.List(ctx, &decisions, client.UnsafeDisableDeepCopy)); err != nil {
+	if err := errors.Join(r.users.objects.List(ctx, &placements, client.UnsafeDisableDeepCopy),
+		r.users.objects.List(ctx, &decisions, client.UnsafeDisableDeepCopy)); err != nil {
 		return out, "", fmt.Errorf("reading the placements: %w", err)
 	}
-	seen := newNamespaces(ctx, r, clusterv1beta1.SchemeGroupVersion.WithResource("placements"), clusterv1beta1.SchemeGroupVersion.WithResource("placementdecisions"))
+	seen := newNamespaces(ctx, r, clusterv1beta1.SchemeGroupVersion.WithResource("placements"),
+		clusterv1beta1.SchemeGroupVersion.WithResource("placementdecisions"))
 	for i := range placements.Items {
 		if seen.visible(placements.Items[i].Namespace) {
 			out.Placements = append(out.Placements, &placements.Items[i])
@@ -145,7 +147,8 @@ func (r *reader) subject() access.Subject {
 // allowed reports whether the user has a permission; in every namespace where it is empty. An error is a no.
 func (r *reader) allowed(ctx context.Context, verb string, of schema.GroupVersionResource, namespace, name string) bool {
 	decision, _, err := r.users.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: r.who, Verb: verb, Namespace: namespace, Name: name, APIGroup: of.Group, APIVersion: of.Version, Resource: of.Resource, ResourceRequest: true,
+		User: r.who, Verb: verb, Namespace: namespace, Name: name, APIGroup: of.Group, APIVersion: of.Version, Resource: of.Resource,
+		ResourceRequest: true,
 	})
 	return err == nil && decision == authorizer.DecisionAllow
 }

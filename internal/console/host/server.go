@@ -68,7 +68,10 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 		return err
 	}
 	changes := newChanges(options.Views, options.Clock)
-	subscriptions := []informer.Subscription{signal[*clusterv1beta1.Placement](changes, &clusterv1beta1.Placement{}), signal[*clusterv1beta1.PlacementDecision](changes, &clusterv1beta1.PlacementDecision{})}
+	subscriptions := []informer.Subscription{
+		signal[*clusterv1beta1.Placement](changes, &clusterv1beta1.Placement{}),
+		signal[*clusterv1beta1.PlacementDecision](changes, &clusterv1beta1.PlacementDecision{}),
+	}
 	if options.Deliveries != nil {
 		subscriptions = append(subscriptions, signal[*workv1alpha1.ManifestWorkReplicaSet](changes, &workv1alpha1.ManifestWorkReplicaSet{}))
 	}
@@ -94,7 +97,8 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	config := &tls.Config{MinVersion: tls.VersionTLS13}
 	options.Certificate.ConfigureTLS(config)
 	server := &manager.Server{Name: "console", Listener: tls.NewListener(options.Listener, config), Server: &http.Server{
-		Handler: authenticate(handler, authenticated), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, TLSConfig: config,
+		Handler: authenticate(handler, authenticated), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		TLSConfig:   config,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}}
 	if err := errors.Join(mgr.Add(everywhere(changes.run)), mgr.Add(everywhere(func(ctx context.Context) error {
@@ -132,7 +136,8 @@ func delegate(hub *rest.Config) (authenticator.Request, authorizer.Authorizer, e
 	}
 	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 	authenticated, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
-		TokenAccessReviewClient: reviews.AuthenticationV1(), TokenAccessReviewTimeout: reviewTimeout, WebhookRetryBackoff: backoff, CacheTTL: reviewTime,
+		TokenAccessReviewClient: reviews.AuthenticationV1(), TokenAccessReviewTimeout: reviewTimeout, WebhookRetryBackoff: backoff,
+		CacheTTL: reviewTime,
 	}.New()
 	if err != nil {
 		return nil, nil, fmt.Errorf("delegating authentication: %w", err)

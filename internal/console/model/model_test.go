@@ -51,7 +51,8 @@ func lines(stages []model.Stage) []string {
 func TestFunnel(t *testing.T) {
 	found := explanation(t)
 	want := []string{
-		"sets 8 to 7, 1 OutsideSets", "predicates 7 to 5, 2 Mismatch", "taints 5 to 4, 1 Tainted", "scores 4 to 3, 1 Beaten", "constraints 3 to 2, 1 Capped",
+		"sets 8 to 7, 1 OutsideSets", "predicates 7 to 5, 2 Mismatch", "taints 5 to 4, 1 Tainted", "scores 4 to 3, 1 Beaten",
+		"constraints 3 to 2, 1 Capped",
 	}
 	if diff := cmp.Diff(want, lines(model.Funnel(found))); diff != "" {
 		t.Errorf("funnel (-want +got):\n%s", diff)
@@ -74,7 +75,8 @@ func TestFunnel(t *testing.T) {
 
 func TestFunnelOfMistake(t *testing.T) {
 	placement := enginetest.Placement("ns", "p").Number(-1).Obj()
-	state := enginetest.NewState(placement, enginetest.Set("sea").Obj(), enginetest.Cluster("kept").In("sea").Obj(), enginetest.Cluster("new").In("sea").Obj(),
+	state := enginetest.NewState(placement, enginetest.Set("sea").Obj(), enginetest.Cluster("kept").In("sea").Obj(),
+		enginetest.Cluster("new").In("sea").Obj(),
 		enginetest.Slice("ns", "p", 1, "kept").Obj()).Bind("ns", "sea")
 	found := explain.Of(enginetest.Decide(t, state), placement, nil)
 	want := []string{"sets 2 to 2", "predicates 2 to 2", "taints 2 to 2", "scores 2 to 2", "undecided 2 to 1, 1 Undecided"}
@@ -98,7 +100,8 @@ func TestGrid(t *testing.T) {
 	joining.Spec.HubAcceptsClient = true
 	clusters := func() []*clusterv1.ManagedCluster {
 		return []*clusterv1.ManagedCluster{
-			available(enginetest.Cluster("b").Label("region", "eu").Taint("x", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj(), metav1.ConditionFalse),
+			available(enginetest.Cluster("b").Label("region", "eu").Taint("x", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj(),
+				metav1.ConditionFalse),
 			available(enginetest.Cluster("a").Label("region", "us").In("sea").Obj(), metav1.ConditionTrue),
 			available(enginetest.Cluster("c").Label("region", "eu").Obj(), metav1.ConditionUnknown), joining, enginetest.Cluster("e").Obj(),
 			enginetest.Cluster("f").Terminating().Obj(),
@@ -109,7 +112,8 @@ func TestGrid(t *testing.T) {
 	if got := strings.Join(grid.Names, ""); got != "abcdef" || grid.Health != "huxjpd" || grid.Tainted != "010000" {
 		t.Errorf("names %s, health %s, tainted %s, want abcdef, huxjpd, 010000", got, grid.Health, grid.Tainted)
 	}
-	if got, want := before.LabelColumn("region"), (model.Column{Values: []string{"us", "eu"}, Index: []int{0, 1, 1, -1, -1, -1}}); !cmp.Equal(got, want) {
+	if got, want := before.LabelColumn("region"), (model.Column{Values: []string{"us", "eu"}, Index: []int{0, 1, 1, -1, -1, -1}}); !cmp.Equal(
+		got, want) {
 		t.Errorf("the column of the label is %v, want %v", got, want)
 	}
 	if got, want := before.SetColumn(), (model.Column{Values: []string{"sea"}, Index: []int{0, -1, -1, -1, -1, -1}}); !cmp.Equal(got, want) {

@@ -115,7 +115,9 @@ func NewTimeline(of *report.Report, past Past, now time.Time) *Timeline {
 	slices.SortFunc(t.revisions, func(a, b Revision) int { return a.Created.Compare(b.Created) })
 	var all []Moment
 	for _, each := range t.revisions {
-		all = append(all, Moment{At: each.Created, Texts: []string{fmt.Sprintf("Revision %d is stored: template %s", each.Number, each.Hash[:min(len(each.Hash), shownHash)])}})
+		all = append(all, Moment{At: each.Created, Texts: []string{
+			fmt.Sprintf("Revision %d is stored: template %s", each.Number, each.Hash[:min(len(each.Hash), shownHash)]),
+		}})
 	}
 	for _, each := range past.Events {
 		all = append(all, Moment{At: each.At, Texts: []string{each.Reason + ": " + each.Note}})

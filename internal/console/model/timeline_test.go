@@ -17,7 +17,8 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // rolledOut is a rollout over the groups canary and rest: the canary takes the template after 10 s, then b takes it and c fails 20 s later.
 func rolledOut(t *testing.T) (*report.Report, time.Time) {
 	t.Helper()
-	w := plantest.New(t, noon, "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"a"}}, plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
+	w := plantest.New(t, noon, "type: ProgressivePerGroup", plantest.Group{Name: "canary", Clusters: []string{"a"}},
+		plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
 	w.Step()
 	w.Wait(10 * time.Second)
 	w.Succeed("a")
@@ -35,7 +36,8 @@ func rolledOut(t *testing.T) (*report.Report, time.Time) {
 func describe(waves []model.Wave) []string {
 	var out []string
 	for _, wave := range waves {
-		out = append(out, fmt.Sprintf("%s: %d done, %d running, %d failed, %d waiting of %d", wave.Group, wave.Done, wave.Running, wave.Failed, wave.Waiting, wave.All))
+		out = append(out, fmt.Sprintf("%s: %d done, %d running, %d failed, %d waiting of %d", wave.Group, wave.Done, wave.Running, wave.Failed,
+			wave.Waiting, wave.All))
 	}
 	return out
 }
@@ -44,8 +46,11 @@ func describe(waves []model.Wave) []string {
 func TestTimeline(t *testing.T) {
 	found, now := rolledOut(t)
 	past := model.Past{
-		Revisions: []model.Revision{{Number: 2, Hash: "new", Created: noon.Add(-time.Second), Update: true}, {Number: 1, Hash: "old", Created: noon.Add(-time.Hour), Current: true}},
-		Events:    []model.Event{{At: noon.Add(31 * time.Second), Warning: true, Reason: "RolloutBreached", Note: "1 cluster failed"}},
+		Revisions: []model.Revision{
+			{Number: 2, Hash: "new", Created: noon.Add(-time.Second), Update: true},
+			{Number: 1, Hash: "old", Created: noon.Add(-time.Hour), Current: true},
+		},
+		Events: []model.Event{{At: noon.Add(31 * time.Second), Warning: true, Reason: "RolloutBreached", Note: "1 cluster failed"}},
 	}
 	timeline := model.NewTimeline(found, past, now)
 	type step struct {
@@ -65,12 +70,33 @@ func TestTimeline(t *testing.T) {
 	}
 	want := []step{
 		{"Revision 1 is stored: template old", nil, 1, true},
-		{"Revision 2 is stored: template new", []string{"0 (canary): 0 done, 0 running, 0 failed, 1 waiting of 1", "1 (rest): 0 done, 0 running, 0 failed, 2 waiting of 2"}, 2, false},
-		{"a starts", []string{"0 (canary): 0 done, 1 running, 0 failed, 0 waiting of 1", "1 (rest): 0 done, 0 running, 0 failed, 2 waiting of 2"}, 2, false},
-		{"2 clusters start, a is done", []string{"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1", "1 (rest): 0 done, 2 running, 0 failed, 0 waiting of 2"}, 2, false},
-		{"b is done, c fails", []string{"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1", "1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2"}, 2, false},
-		{"RolloutBreached: 1 cluster failed", []string{"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1", "1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2"}, 2, false},
-		{"now", []string{"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1", "1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2"}, 2, false},
+		{"Revision 2 is stored: template new", []string{
+			"0 (canary): 0 done, 0 running, 0 failed, 1 waiting of 1",
+			"1 (rest): 0 done, 0 running, 0 failed, 2 waiting of 2",
+		}, 2, false},
+		{
+			"a starts",
+			[]string{"0 (canary): 0 done, 1 running, 0 failed, 0 waiting of 1", "1 (rest): 0 done, 0 running, 0 failed, 2 waiting of 2"},
+			2, false,
+		},
+		{"2 clusters start, a is done", []string{
+			"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1",
+			"1 (rest): 0 done, 2 running, 0 failed, 0 waiting of 2",
+		}, 2, false},
+		{"b is done, c fails", []string{
+			"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1",
+			"1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2",
+		}, 2, false},
+		{"RolloutBreached: 1 cluster failed", []string{
+			"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1",
+			"1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2",
+		}, 2, false},
+		{
+			"now",
+			[]string{"0 (canary): 1 done, 0 running, 0 failed, 0 waiting of 1", "1 (rest): 1 done, 0 running, 1 failed, 0 waiting of 2"},
+			2,
+			false,
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the timeline (-want +got):\n%s", diff)
@@ -80,7 +106,8 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("the moment at %s is %d, want %d", at, got, want)
 		}
 	}
-	if faults := model.FaultsOf(found); len(faults) != 1 || faults[0].Manifest != "Deployment shop/web" || !cmp.Equal(faults[0].Clusters, []string{"c"}) {
+	if faults := model.FaultsOf(found); len(faults) != 1 || faults[0].Manifest != "Deployment shop/web" ||
+		!cmp.Equal(faults[0].Clusters, []string{"c"}) {
 		t.Errorf("faults: %+v", faults)
 	}
 }
@@ -90,7 +117,8 @@ func TestATemplateBeginsWithItsFirstCluster(t *testing.T) {
 	found, now := rolledOut(t)
 	revisions := []model.Revision{{Number: 1, Hash: "new", Created: noon.Add(time.Second), Update: true}}
 	first := model.NewTimeline(found, model.Past{Revisions: revisions}, now).Replay(0)
-	if first.Former || first.Revision == nil || !cmp.Equal(first.Moment.Started, []string{"a"}) || !cmp.Equal(first.Moment.Texts, []string{"Revision 1 is stored: template new"}) {
+	if first.Former || first.Revision == nil || !cmp.Equal(first.Moment.Started, []string{"a"}) ||
+		!cmp.Equal(first.Moment.Texts, []string{"Revision 1 is stored: template new"}) {
 		t.Errorf("the first moment is %+v of the revision %+v, want the start of a with the template", first.Moment, first.Revision)
 	}
 }

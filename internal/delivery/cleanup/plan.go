@@ -61,8 +61,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// finishedAs returns which object and generation has finished; empty for a work that has not, and for one without a time to live. The works of
-// a set have none: the set would create them again.
+// finishedAs returns which object and generation has finished; empty for a work that has not, and for one without a time to live. The works
+// of a set have none: the set would create them again.
 func finishedAs(work *workv1.ManifestWork) string {
 	option := work.Spec.DeleteOption
 	if option == nil || option.TTLSecondsAfterFinished == nil || ofSet(work) {

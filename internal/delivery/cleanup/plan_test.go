@@ -17,7 +17,9 @@ func TestPlan(t *testing.T) {
 		out := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Generation: 2, Finalizers: []string{workv1.ManifestWorkFinalizer}}}
 		out.Spec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: &ttl}
 		out.Status.Conditions = []metav1.Condition{{
-			Type: workv1.WorkComplete, Status: metav1.ConditionTrue, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now.Add(1000 * time.Hour)), // the clock of the member does not count
+			// the clock of the member does not count
+			Type: workv1.WorkComplete, Status: metav1.ConditionTrue, ObservedGeneration: 2,
+			LastTransitionTime: metav1.NewTime(now.Add(1000 * time.Hour)),
 		}}
 		return out
 	}
@@ -30,23 +32,48 @@ func TestPlan(t *testing.T) {
 		want      action
 		after     time.Duration
 	}{
-		"finished long ago":                 {ago: time.Hour, work: finished(60), want: remove},
-		"finished a moment ago":             {ago: 10 * time.Second, work: finished(60), after: 50 * time.Second},
-		"a time to live of zero":            {ago: 0, work: finished(0), want: remove},
-		"a negative time to live":           {ago: 0, work: finished(-5), want: remove},
-		"an endless time to live":           {ago: 0, work: finished(math.MaxInt64), after: maxTTL},
-		"finished in another generation":    {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Generation = 3 }},
-		"not finished":                      {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Status.Conditions[0].Status = metav1.ConditionFalse }},
-		"without a time to live":            {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil }},
-		"of a set":                          {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }},
-		"of a set, without its label":       {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Annotations = map[string]string{workv1.OwnerUIDAnnotation: "u"} }},
-		"of a cluster that is gone":         {ago: time.Second, work: finished(60), gone: timeout, after: 59 * time.Second},
-		"deleted":                           {ago: time.Hour, work: finished(60), change: deleted},
-		"deleted, and the cluster is gone":  {ago: time.Hour, work: finished(60), change: deleted, gone: timeout, want: release},
-		"deleted a moment ago, no cluster":  {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.DeletionTimestamp = &metav1.Time{Time: now} }, gone: timeout, after: timeout},
-		"deleted, no cluster since lately":  {ago: time.Hour, work: finished(60), change: deleted, gone: time.Minute, after: timeout - time.Minute},
-		"deleted, without the finalizer":    {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { deleted(w); w.Finalizers = []string{"other"} }, gone: timeout},
-		"deleted, of a set, and no cluster": {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { deleted(w); w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }, gone: timeout, want: release},
+		"finished long ago":              {ago: time.Hour, work: finished(60), want: remove},
+		"finished a moment ago":          {ago: 10 * time.Second, work: finished(60), after: 50 * time.Second},
+		"a time to live of zero":         {ago: 0, work: finished(0), want: remove},
+		"a negative time to live":        {ago: 0, work: finished(-5), want: remove},
+		"an endless time to live":        {ago: 0, work: finished(math.MaxInt64), after: maxTTL},
+		"finished in another generation": {ago: time.Hour, work: finished(60), change: func(w *workv1.ManifestWork) { w.Generation = 3 }},
+		"not finished": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { w.Status.Conditions[0].Status = metav1.ConditionFalse },
+		},
+		"without a time to live": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil },
+		},
+		"of a set": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} },
+		},
+		"of a set, without its label": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { w.Annotations = map[string]string{workv1.OwnerUIDAnnotation: "u"} },
+		},
+		"of a cluster that is gone":        {ago: time.Second, work: finished(60), gone: timeout, after: 59 * time.Second},
+		"deleted":                          {ago: time.Hour, work: finished(60), change: deleted},
+		"deleted, and the cluster is gone": {ago: time.Hour, work: finished(60), change: deleted, gone: timeout, want: release},
+		"deleted a moment ago, no cluster": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { w.DeletionTimestamp = &metav1.Time{Time: now} }, gone: timeout, after: timeout,
+		},
+		"deleted, no cluster since lately": {
+			ago: time.Hour, work: finished(60), change: deleted, gone: time.Minute,
+			after: timeout - time.Minute,
+		},
+		"deleted, without the finalizer": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { deleted(w); w.Finalizers = []string{"other"} }, gone: timeout,
+		},
+		"deleted, of a set, and no cluster": {
+			ago: time.Hour, work: finished(60),
+			change: func(w *workv1.ManifestWork) { deleted(w); w.Labels = map[string]string{workv1.ReplicaSetLabel: "a.b"} }, gone: timeout,
+			want: release,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if test.change != nil {
@@ -67,7 +94,10 @@ func TestPlan(t *testing.T) {
 }
 
 func TestWithoutATimeoutNoWorkIsReleased(t *testing.T) {
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{workv1.ManifestWorkFinalizer}}}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
+		DeletionTimestamp: &metav1.Time{},
+		Finalizers:        []string{workv1.ManifestWorkFinalizer},
+	}}
 	work.DeletionTimestamp.Time = time.Unix(1, 0)
 	if got, after := makePlan(input{work: work, missing: time.Unix(1, 0), now: time.Unix(1e9, 0)}); got != keep || after != 0 {
 		t.Errorf("makePlan = %d, %s", got, after)

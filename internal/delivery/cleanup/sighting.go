@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// sightings stores since when this process has seen something, by the manager's clock: a ManagedCluster that does not exist has no timestamp,
-// and the times in a status are by the clock of the member. After a restart each wait begins again.
+// sightings stores since when this process has seen something, by the manager's clock: a ManagedCluster that does not exist has no
+// timestamp, and the times in a status are by the clock of the member. After a restart each wait begins again.
 type sightings struct {
 	mu    sync.Mutex
 	first map[string]sighting

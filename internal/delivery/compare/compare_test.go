@@ -26,7 +26,9 @@ func spec(t *testing.T, text string) *workv1.ManifestWorkSpec {
 }
 
 const (
-	web = "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {replicas: 2, template: {spec: {containers: [{name: web, image: 'web:1', args: [a]}]}}}}"
+	web = "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {replicas: 2, " +
+		"template: {spec: {containers: " +
+		"[{name: web, image: 'web:1', args: [a]}]}}}}"
 	key = "{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: key}, data: {password: c2VjcmV0MQ==}}"
 )
 
@@ -54,7 +56,10 @@ func TestSpecs(t *testing.T) {
 			{Object: "Deployment shop/web", Effect: compare.Changed, Fields: []string{"spec.template.spec.containers[web].args"}},
 		}},
 		"a renamed element": {manifests(web), manifests(change(web, "name: web, image", "name: api, image")), []compare.Object{
-			{Object: "Deployment shop/web", Effect: compare.Changed, Fields: []string{"spec.template.spec.containers[api]", "spec.template.spec.containers[web]"}},
+			{Object: "Deployment shop/web", Effect: compare.Changed, Fields: []string{
+				"spec.template.spec.containers[api]",
+				"spec.template.spec.containers[web]",
+			}},
 		}},
 		"a Secret": {manifests(key), manifests(change(key, "c2VjcmV0MQ==", "c2VjcmV0Mg==")), []compare.Object{
 			{Object: "Secret shop/key", Effect: compare.Changed, Fields: []string{"data.password"}},

@@ -34,14 +34,17 @@ func TestCondition(t *testing.T) {
 		text string
 		want bool
 	}{
-		"a number":                       {"object.status.readyReplicas == 3", true},
-		"a number that differs":          {"object.status.readyReplicas == 4", false},
-		"a condition":                    {"object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", true},
-		"an object with conditions":      {"hasConditions(object)", true},
-		"a status with conditions":       {"hasConditions(object.status)", true},
-		"metadata without conditions":    {"hasConditions(object.metadata)", false},
-		"a field that may be missing":    {"object.?status.?replicas.orValue(0) == 0", true},
-		"the libraries of Kubernetes":    {"quantity('1Gi').isGreaterThan(quantity('1Mi')) && isIP('10.0.0.1') && semver('1.2.3').major() == 1", true},
+		"a number":                    {"object.status.readyReplicas == 3", true},
+		"a number that differs":       {"object.status.readyReplicas == 4", false},
+		"a condition":                 {"object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", true},
+		"an object with conditions":   {"hasConditions(object)", true},
+		"a status with conditions":    {"hasConditions(object.status)", true},
+		"metadata without conditions": {"hasConditions(object.metadata)", false},
+		"a field that may be missing": {"object.?status.?replicas.orValue(0) == 0", true},
+		"the libraries of Kubernetes": {
+			"quantity('1Gi').isGreaterThan(quantity('1Mi')) && isIP('10.0.0.1') && semver('1.2.3').major() == 1",
+			true,
+		},
 		"a type that the object decides": {"object.status.conditions[0].status == 'True'", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +60,10 @@ func TestCondition(t *testing.T) {
 }
 
 func TestMissingFieldHasItsOwnError(t *testing.T) {
-	for _, text := range []string{"object.status.observedGeneration == 2", "object.spec.replicas == 1", "object.status.conditions[7].type == 'Ready'"} {
+	for _, text := range []string{
+		"object.status.observedGeneration == 2", "object.spec.replicas == 1",
+		"object.status.conditions[7].type == 'Ready'",
+	} {
 		condition, err := compiler(t).Condition(text)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +129,8 @@ func TestMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := long.Evaluate(map[string]any{"text": strings.Repeat("é", 2000)}, true); err != nil || len(got) != expression.MaxMessageLength {
+	if got, err := long.Evaluate(map[string]any{"text": strings.Repeat("é", 2000)}, true); err != nil ||
+		len(got) != expression.MaxMessageLength {
 		t.Errorf("a long message has %d bytes, %v, want %d", len(got), err, expression.MaxMessageLength)
 	}
 }

@@ -37,7 +37,8 @@ func Match(identifier workv1.ResourceIdentifier, kind schema.GroupVersionKind, n
 	switch {
 	case identifier.Resource == plural.Resource:
 		return Matches
-	case strings.EqualFold(identifier.Resource, kind.Kind), identifier.Resource == singular.Resource, strings.EqualFold(identifier.Resource, plural.Resource):
+	case strings.EqualFold(identifier.Resource, kind.Kind), identifier.Resource == singular.Resource,
+		strings.EqualFold(identifier.Resource, plural.Resource):
 		return KindGiven
 	case isNative(kind.Group):
 		return NoMatch

@@ -76,10 +76,12 @@ func checkSize(list []workv1alpha1.ClusterOverride, env *celenv.Env, path *field
 	}
 	var faults field.ErrorList
 	if values > maxValues {
-		faults = append(faults, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the values of its patches have %d bytes together, at most %d are allowed", values, maxValues)))
+		faults = append(faults, field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("the values of its patches have %d bytes together, at most %d are allowed", values, maxValues)))
 	}
 	if characters > maxExpressions || effort > celenv.MaxCompileCost {
-		faults = append(faults, field.Invalid(path, field.OmitValueType{}, "its CEL expressions are too long or too complex: select by labels, claims or names instead"))
+		faults = append(faults, field.Invalid(path, field.OmitValueType{},
+			"its CEL expressions are too long or too complex: select by labels, claims or names instead"))
 	}
 	return faults
 }
@@ -108,7 +110,8 @@ func compileSelector(in clusterv1beta1.ClusterSelector, env *celenv.Env, path *f
 	out, faults := program.CompileSelector(in, env, path)
 	for i, expression := range out.Expressions {
 		if names, computed := expression.Scores(); computed || len(names) > 0 {
-			faults = append(faults, field.Forbidden(path.Child("celSelector", "celExpressions").Index(i), "an override may not read scores: use labels or claims"))
+			faults = append(faults, field.Forbidden(path.Child("celSelector", "celExpressions").Index(i),
+				"an override may not read scores: use labels or claims"))
 		}
 	}
 	return out, faults

@@ -60,7 +60,10 @@ func FuzzRender(f *testing.F) {
 		if !bytes.Equal(raw, again.Workload.Manifests[0].Raw) {
 			t.Fatalf("%s and %s", raw, again.Workload.Manifests[0].Raw)
 		}
-		for path, want := range map[string]string{"apiVersion": `"apps/v1"`, "kind": `"Deployment"`, "metadata.namespace": `"shop"`, "metadata.name": `"web"`} {
+		for path, want := range map[string]string{
+			"apiVersion": `"apps/v1"`, "kind": `"Deployment"`, "metadata.namespace": `"shop"`,
+			"metadata.name": `"web"`,
+		} {
 			if got := at(t, raw, path); got != want {
 				t.Fatalf("%s is %s, want %s", path, got, want)
 			}

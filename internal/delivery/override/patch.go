@@ -57,8 +57,9 @@ func compilePatch(in *workv1alpha1.OverridePatch, path *field.Path) (patch, fiel
 
 var (
 	errPointer  = errors.New(`a JSON pointer begins with "/", such as "/spec/replicas"; "~1" is a slash in a key and "~0" a tilde`)
-	errIdentity = errors.New("an override may not change which object a manifest is: apiVersion, kind, name and namespace stay, and what the member fills in")
-	errJSON     = errors.New("must be JSON")
+	errIdentity = errors.New("an override may not change which object a manifest is: apiVersion, kind, name and namespace stay, " +
+		"and what the member fills in")
+	errJSON = errors.New("must be JSON")
 )
 
 // serverFields are the fields of metadata that the member fills in, or that identify the object.
@@ -68,7 +69,8 @@ var fixedMetadata = []string{ //nolint:gochecknoglobals // a constant that Go ca
 
 // checkPath rejects paths that are no pointers, and those that would change the identity of an object.
 func checkPath(in *workv1alpha1.OverridePatch) error {
-	if len(in.Path) > maxPath || !strings.HasPrefix(in.Path, "/") || strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(in.Path), "~") {
+	if len(in.Path) > maxPath || !strings.HasPrefix(in.Path, "/") ||
+		strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(in.Path), "~") {
 		return errPointer
 	}
 	if in.Op == workv1alpha1.PatchTest {

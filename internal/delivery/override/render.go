@@ -19,13 +19,16 @@ import (
 const ClusterCost = 200_000
 
 // clusterBytes is how many bytes the operations and the manifests that they change may have together on one cluster, counted anew for each
-// change. Without it, a value of 128 KiB that is written to thousands of small manifests takes memory before the limit of a work is checked.
+// change. Without it, a value of 128 KiB that is written to thousands of small manifests takes memory before the limit of a work is
+// checked.
 const clusterBytes = 16 << 20
 
 // Render returns the template for one cluster. The result is the template itself where no override selects the cluster or one of its
 // manifests; both are read-only. A failure is why the cluster cannot get the template; the result is nil then. Limit is how many bytes
 // the manifests may have together.
-func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.ManagedCluster, limit int) (out *workv1.ManifestWorkSpec, failure string) {
+func (o *Overrides) Render(template *workv1.ManifestWorkSpec, object *clusterv1.ManagedCluster,
+	limit int,
+) (out *workv1.ManifestWorkSpec, failure string) {
 	cluster := fleet.NewCluster(object)
 	out = template
 	spent, left := uint64(0), clusterBytes
@@ -134,7 +137,8 @@ func (o *override) apply(object identity, raw []byte, cluster *fleet.Cluster, le
 		}
 	}
 	if *left -= len(raw); *left < 0 {
-		return nil, fmt.Sprintf(" of %s: the overrides change more than %d bytes on this cluster: let their targets match fewer manifests", object, clusterBytes)
+		return nil, fmt.Sprintf(" of %s: the overrides change more than %d bytes on this cluster: let their targets match fewer manifests",
+			object, clusterBytes)
 	}
 	patched, err := operations.Apply(raw)
 	if err != nil {

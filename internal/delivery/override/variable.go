@@ -14,7 +14,8 @@ const (
 	open, escapedOpen, closing = "${", "$${", "}"
 
 	// variableHelp is what to write instead of a text that is no variable.
-	variableHelp = "write ${cluster.name}, ${cluster.labels['key']} or ${cluster.claims['name']}, ${string(...)} around one of them, or $${ for a literal ${"
+	variableHelp = "write ${cluster.name}, ${cluster.labels['key']} or ${cluster.claims['name']}, ${string(...)} around one of " +
+		"them, or $${ for a literal ${"
 )
 
 var (

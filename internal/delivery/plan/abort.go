@@ -133,7 +133,8 @@ func definitions(spec *workv1.ManifestWorkSpec) map[string]string {
 	for i := range spec.Workload.Manifests {
 		object := metav1.PartialObjectMetadata{}
 		raw := spec.Workload.Manifests[i].Raw
-		if json.Unmarshal(raw, &object) != nil || object.Kind != "CustomResourceDefinition" || !strings.HasPrefix(object.APIVersion, "apiextensions.k8s.io/") {
+		if json.Unmarshal(raw, &object) != nil || object.Kind != "CustomResourceDefinition" ||
+			!strings.HasPrefix(object.APIVersion, "apiextensions.k8s.io/") {
 			continue
 		}
 		canonical, err := canonicalManifest(raw)

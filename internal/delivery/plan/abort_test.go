@@ -54,7 +54,8 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 		t.Errorf("%d clusters are under way, and all have returned", flying)
 	}
 	w.expectWrites(t)
-	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted because of b: 4 of 4 clusters run the template of the last finished rollout again")
+	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted because of b: 4 of 4 clusters run the template of the "+
+		"last finished rollout again")
 	w.selects("p", "a b c d e")
 	w.pass(t)
 	w.expectWrites(t, "Create e")
@@ -90,10 +91,18 @@ func TestWhatIsNotAborted(t *testing.T) {
 		change   func(*state)
 		want     string
 	}{
-		"without AbortAll":               {"", func(*state) {}, "1 cluster of 4 failed"},
-		"the template is not kept":       {workv1alpha1.AbortAll, func(w *state) { clear(w.kept) }, "the rollout is not aborted: the template of the last finished rollout is not kept"},
-		"no template reached everywhere": {workv1alpha1.AbortAll, func(w *state) { w.set.Status.CurrentRevision = "" }, "the rollout is not aborted: no rollout of the set has finished before"},
-		"definitions differ":             {workv1alpha1.AbortAll, func(w *state) { w.obstacle = "the templates differ in CustomResourceDefinition a" }, "the rollout is not aborted: the templates differ in"},
+		"without AbortAll": {"", func(*state) {}, "1 cluster of 4 failed"},
+		"the template is not kept": {
+			workv1alpha1.AbortAll, func(w *state) { clear(w.kept) },
+			"the rollout is not aborted: the template of the last finished rollout is not kept",
+		},
+		"no template reached everywhere": {
+			workv1alpha1.AbortAll, func(w *state) { w.set.Status.CurrentRevision = "" },
+			"the rollout is not aborted: no rollout of the set has finished before",
+		},
+		"definitions differ": {workv1alpha1.AbortAll, func(w *state) {
+			w.obstacle = "the templates differ in CustomResourceDefinition a"
+		}, "the rollout is not aborted: the templates differ in"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := breaking(t, test.strategy)
@@ -149,7 +158,8 @@ func TestNoClusterStartsAfterAnAbort(t *testing.T) {
 	for seed := range uint64(histories / 2) {
 		h := newHistory(t, seed)
 		for i := range h.set.Spec.PlacementRefs {
-			h.set.Spec.PlacementRefs[i].RolloutStrategy.RolloutStrategy = parseStrategy(t, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0}}").RolloutStrategy
+			h.set.Spec.PlacementRefs[i].RolloutStrategy.RolloutStrategy = parseStrategy(t,
+				"{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 0}}").RolloutStrategy
 			h.set.Spec.PlacementRefs[i].RolloutStrategy.FailureStrategy = workv1alpha1.AbortAll
 		}
 		h.calm()

@@ -139,7 +139,8 @@ func (p *planner) renderingOf(all map[string]Rendering, cluster, hash string) Re
 	return Rendering{Hash: hash}
 }
 
-// assumedHash returns the hash of a rendering for a caller that cannot render: a work that was rendered from the template counts as current.
+// assumedHash returns the hash of a rendering for a caller that cannot render: a work that was rendered from the template counts as
+// current.
 func assumedHash(work *workv1.ManifestWork, revision string) string {
 	if work != nil && work.Annotations[workv1.RevisionAnnotation] == revision && work.Annotations[workv1.TemplateHashAnnotation] != "" {
 		return work.Annotations[workv1.TemplateHashAnnotation]
@@ -150,7 +151,8 @@ func assumedHash(work *workv1.ManifestWork, revision string) string {
 // repairs reports whether another client changed the current spec of the work.
 func (c *cluster) repairs() bool {
 	hash := c.rendered.Hash
-	return hash != "" && c.work != nil && c.work.DeletionTimestamp.IsZero() && c.work.Annotations[workv1.TemplateHashAnnotation] == hash && edited(c.work)
+	return hash != "" && c.work != nil && c.work.DeletionTimestamp.IsZero() && c.work.Annotations[workv1.TemplateHashAnnotation] == hash &&
+		edited(c.work)
 }
 
 // startedAt returns when the present template was written; zero where that is not on record.

@@ -34,34 +34,34 @@ func finishedState(t *testing.T, decision string, placements ...string) *state {
 }
 
 // finish rolls the present template out to every cluster.
-func (w *state) finish(t *testing.T) {
+func (s *state) finish(t *testing.T) {
 	t.Helper()
 	for range 12 {
-		w.pass(t)
-		w.agents(t, "a b c d e f", healthy, w.now)
-		w.runTo(t, w.now.Add(20*time.Minute))
+		s.pass(t)
+		s.agents(t, "a b c d e f", healthy, s.now)
+		s.runTo(t, s.now.Add(20*time.Minute))
 	}
-	if w.set.Status.CurrentRevision != w.hash(t) {
-		t.Fatalf("the rollout has not finished: %+v", w.set.Status.Rollout)
+	if s.set.Status.CurrentRevision != s.hash(t) {
+		t.Fatalf("the rollout has not finished: %+v", s.set.Status.Rollout)
 	}
 }
 
 // silence takes a cluster out of the decision because its agent fell silent.
-func (w *state) silence(decision, cluster string) {
-	w.members = map[string]evidence.Member{cluster: {Unavailable: true}}
-	w.selects("p", decision)
+func (s *state) silence(decision, cluster string) {
+	s.members = map[string]evidence.Member{cluster: {Unavailable: true}}
+	s.selects("p", decision)
 }
 
-func (w *state) expectTemplate(t *testing.T, want string) {
+func (s *state) expectTemplate(t *testing.T, want string) {
 	t.Helper()
-	if got := w.clusters(t); got != want {
+	if got := s.clusters(t); got != want {
 		t.Errorf("%q have the template, want %q", got, want)
 	}
 }
 
 // entry returns what is on record of a cluster; the zero value for nothing.
-func (w *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
-	for _, entry := range w.set.Status.Rollout.Clusters {
+func (s *state) entry(cluster string) clusterv1alpha1.ClusterRolloutRecord {
+	for _, entry := range s.set.Status.Rollout.Clusters {
 		if entry.Name == cluster {
 			return entry
 		}
@@ -231,7 +231,8 @@ func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
 
 // TestAnIndexMeansWhatItMeant: a group that comes before it later is not the mandatory one.
 func TestAnIndexMeansWhatItMeant(t *testing.T) {
-	w := finishedState(t, "canary:a|c d", "p={type: Progressive, progressive: {maxConcurrency: 3, maxFailures: 1, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w := finishedState(t, "canary:a|c d", "p={type: Progressive, progressive: {maxConcurrency: 3, maxFailures: 1, "+
+		"mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	w.pass(t)
 	w.agents(t, "a", failing, w.now)
 	w.pass(t)
@@ -363,7 +364,8 @@ func TestADeadlineRunsOnce(t *testing.T) {
 
 // TestCurrentRevisionMovesWithTheEndOfTheRollout: neither with the first reports nor because the selection shrank.
 func TestCurrentRevisionMovesWithTheEndOfTheRollout(t *testing.T) {
-	w := finishedState(t, "canary:a|b c", "p={type: Progressive, progressive: {minSuccessTime: 1h, mandatoryDecisionGroups: [{groupName: canary}]}}")
+	w := finishedState(t, "canary:a|b c", "p={type: Progressive, progressive: {minSuccessTime: 1h, "+
+		"mandatoryDecisionGroups: [{groupName: canary}]}}")
 	former := w.set.Status.CurrentRevision
 	w.pass(t)
 	w.agents(t, "a", healthy, w.now)
@@ -414,7 +416,8 @@ func TestAFinishedTemplateIsNeverHeldBack(t *testing.T) {
 		"the mandatory group goes": func(*testing.T, *state) {},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, progressDeadline: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}")
+			w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, progressDeadline: 5m, "+
+				"mandatoryDecisionGroups: [{groupName: canary}]}}")
 			w.selects("p", "canary:a|b c")
 			w.finish(t)
 			change(t, w)
@@ -462,7 +465,8 @@ func TestForgivenClustersEndARollout(t *testing.T) {
 		"all are late":      {"{type: All, all: {progressDeadline: 8s}}", moving, "Ended: 3 forgiven, none succeeded"},
 		"one after another": {oneByOne, failing, "Ended: 3 forgiven, none succeeded"},
 		"mandatory": {
-			"{type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupIndex: 0}]}}", failing, "Ended: 3 forgiven, none succeeded",
+			"{type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupIndex: 0}]}}", failing,
+			"Ended: 3 forgiven, none succeeded",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -477,7 +481,8 @@ func TestForgivenClustersEndARollout(t *testing.T) {
 			w.expectTemplate(t, "a b c")
 			w.expectCondition(t, "Progressing", "False", "Finished", tc.message)
 			if w.set.Status.CurrentRevision != former || w.set.Status.Rollout.FinishedTime != nil {
-				t.Errorf("current revision %s, record finished %v: nothing has succeeded", w.set.Status.CurrentRevision, w.set.Status.Rollout.FinishedTime)
+				t.Errorf("current revision %s, record finished %v: nothing has succeeded", w.set.Status.CurrentRevision,
+					w.set.Status.Rollout.FinishedTime)
 			}
 			w.selects("p", "a b c d")
 			w.agents(t, "a b c", healthy, w.now)
@@ -563,10 +568,10 @@ func TestHoldsAreOnRecord(t *testing.T) {
 }
 
 // expectHolds compares what holds the set, such as "Breach 10:00:00, UnprovenGroup canary 11:00:00".
-func (w *state) expectHolds(t *testing.T, want string) {
+func (s *state) expectHolds(t *testing.T, want string) {
 	t.Helper()
 	var got []string
-	for _, hold := range w.set.Status.Rollout.Holds {
+	for _, hold := range s.set.Status.Rollout.Holds {
 		text := string(hold.Type)
 		if hold.GroupName != "" {
 			text += " " + hold.GroupName

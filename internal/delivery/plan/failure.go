@@ -25,8 +25,8 @@ type Failure struct {
 	Since metav1.Time
 }
 
-// FailureOf returns the first failure of a work: a failure that retrying cannot mend, else a manifest that is not applied, else an object that
-// fails. Ok is false where nothing fails.
+// FailureOf returns the first failure of a work: a failure that retrying cannot mend, else a manifest that is not applied, else an object
+// that fails. Ok is false where nothing fails.
 func FailureOf(work *workv1.ManifestWork) (out Failure, ok bool) {
 	manifest := firstFailure(work)
 	if manifest == nil {

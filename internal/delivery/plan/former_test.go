@@ -13,21 +13,21 @@ import (
 )
 
 // unkeptReason returns the reason of the condition FormerTemplateUnkept; empty without it.
-func (w *state) unkeptReason() string {
-	if condition := meta.FindStatusCondition(w.set.Status.Conditions, workv1alpha1.FormerTemplateUnkept); condition != nil {
+func (s *state) unkeptReason() string {
+	if condition := meta.FindStatusCondition(s.set.Status.Conditions, workv1alpha1.FormerTemplateUnkept); condition != nil {
 		return condition.Reason
 	}
 	return ""
 }
 
 // finishTemplate lets the present template of the set finish on the clusters a and b.
-func (w *state) finishTemplate(t *testing.T) {
+func (s *state) finishTemplate(t *testing.T) {
 	t.Helper()
-	w.selects("p", "a b")
-	w.pass(t)
-	w.agents(t, "a b", "Applied Available Progressing=False", w.now)
-	w.pass(t)
-	if w.set.Status.CurrentRevision != w.hash(t) {
+	s.selects("p", "a b")
+	s.pass(t)
+	s.agents(t, "a b", "Applied Available Progressing=False", s.now)
+	s.pass(t)
+	if s.set.Status.CurrentRevision != s.hash(t) {
 		t.Fatal("the rollout has not finished")
 	}
 }

@@ -870,7 +870,8 @@ func (s *story) checkDeadlines(next *facts, out *plan.Result) {
 		known.failed, known.blamed = true, true
 	}
 	for name, phase := range entries(&out.Status, next.hash) {
-		if known := next.clusters[name]; known != nil && phase == clusterv1alpha1.ClusterFailed && known.reached && !known.blamed && !known.inherited {
+		if known := next.clusters[name]; known != nil && phase == clusterv1alpha1.ClusterFailed && known.reached && !known.blamed &&
+			!known.inherited {
 			s.fail("%s is on record as failed, and it succeeded and has not failed", name)
 		}
 	}

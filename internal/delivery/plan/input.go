@@ -28,8 +28,8 @@ type Input struct {
 	// Unkept is why the present template could not be stored, and what to do; empty where it is stored or where that is not known.
 	Unkept string
 	// Rendered is what the template becomes on each cluster, Former what the template of status.currentRevision becomes. A cluster
-	// without an entry gets the template itself. A Renderer makes them. Both are nil for a set without overrides, and for a reader that may not read clusters: a work that was rendered
-	// from the template then counts as current.
+	// without an entry gets the template itself. A Renderer makes them. Both are nil for a set without overrides, and for a reader that may
+	// not read clusters: a work that was rendered from the template then counts as current.
 	Rendered, Former map[string]Rendering
 	// Undeliverable is why no agent fetches works for a cluster, by cluster. Nothing is written for it: the namespace of its name may be that
 	// of another user.

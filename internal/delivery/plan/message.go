@@ -85,7 +85,8 @@ func (p *planner) verdicts() []Verdict {
 			continue // only foreign works are there
 		}
 		verdict := Verdict{
-			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Until: c.verdict.Until, Message: p.reason(c),
+			Cluster: c.name, Group: c.verdict.Group, Code: c.verdict.Code, State: c.state, Since: c.since, Until: c.verdict.Until,
+			Message: p.reason(c),
 		}
 		if c.ruling() != noPlacement {
 			verdict.Placement = p.placements[c.ruling()].name

@@ -76,14 +76,16 @@ func TestAClusterThatCannotBeRenderedKeepsWhatItHas(t *testing.T) {
 		t.Errorf("a has %q", a)
 	}
 	const reason = `overrides[0].patches[0] (add /data/site) of ConfigMap shop/web: the cluster has no label "site"`
-	if got := out.Verdicts[0]; got.State != rollout.StateSkip || got.Code != rollout.Skipped || got.Message != "it keeps what it has: "+reason {
+	if got := out.Verdicts[0]; got.State != rollout.StateSkip || got.Code != rollout.Skipped ||
+		got.Message != "it keeps what it has: "+reason {
 		t.Errorf("%+v", got)
 	}
 	w.agents(t, "b", healthy, w.now)
 	w.pass(t)
 	w.agents(t, "b", healthy, w.now)
 	w.pass(t)
-	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", "1 of 2 clusters succeeded; 1 of 2 clusters left out: a (it keeps what it has: "+reason)
+	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing",
+		"1 of 2 clusters succeeded; 1 of 2 clusters left out: a (it keeps what it has: "+reason)
 	w.expectCondition(t, "ManifestworkApplied", "False", "NotAsExpected", "1 of 2 clusters left out: a")
 	w.expectCondition(t, "Progressing", "False", "Finished", "")
 	w.selects("p", "|b")
@@ -110,7 +112,8 @@ func TestAClusterWithoutAnAgentGetsNothing(t *testing.T) {
 	w.undeliverable = map[string]string{"a": "it has no agent"}
 	out := w.pass(t)
 	w.expectWrites(t, "Create b")
-	if got := out.Verdicts[0]; got.State != rollout.StateSkip || got.Code != rollout.Skipped || !strings.Contains(got.Message, "it has no agent") {
+	if got := out.Verdicts[0]; got.State != rollout.StateSkip || got.Code != rollout.Skipped ||
+		!strings.Contains(got.Message, "it has no agent") {
 		t.Errorf("%+v", got)
 	}
 	w.agents(t, "b", healthy, w.now)
@@ -153,7 +156,8 @@ func TestInvalidOverridesStartNoCluster(t *testing.T) {
 	w.written = nil
 	w.pass(t)
 	w.expectWrites(t)
-	w.expectCondition(t, "Progressing", "False", "Misconfigured", "The overrides are invalid: nothing is delivered, and what runs stays: spec.overrides[0].patches[0].path")
+	w.expectCondition(t, "Progressing", "False", "Misconfigured",
+		"The overrides are invalid: nothing is delivered, and what runs stays: spec.overrides[0].patches[0].path")
 }
 
 func TestTheFormerTemplateIsRenderedToo(t *testing.T) {

@@ -28,7 +28,8 @@ func HoldBack(
 	}
 	changed := *condition
 	changed.Status = metav1.ConditionTrue
-	changed.Message = fmt.Sprintf("%s, %d MB of specs in 5 minutes: %s; %s", PaceHold, bytes/1_000_000, phrase.Count(clusters, "cluster"), changed.Message)
+	changed.Message = fmt.Sprintf("%s, %d MB of specs in 5 minutes: %s; %s", PaceHold, bytes/1_000_000, phrase.Count(clusters, "cluster"),
+		changed.Message)
 	setCondition(&out.Conditions, changed, changed.ObservedGeneration, now)
 	return out
 }

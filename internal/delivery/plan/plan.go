@@ -381,7 +381,8 @@ func (p *planner) metadataWrite(c *cluster) (write Write, ok bool) {
 		return Write{}, false
 	}
 	labels, annotations := p.metadataOf(c)
-	if c.work.Annotations[workv1.TemplateGenerationAnnotation] != "" && generationAfter(c.work) == c.work.Annotations[workv1.TemplateGenerationAnnotation] {
+	if c.work.Annotations[workv1.TemplateGenerationAnnotation] != "" &&
+		generationAfter(c.work) == c.work.Annotations[workv1.TemplateGenerationAnnotation] {
 		// The API server stored the spec that it had, so the generation did not move.
 		annotations[workv1.TemplateGenerationAnnotation] = strconv.FormatInt(c.work.Generation, 10)
 	}

@@ -24,7 +24,8 @@ func TestARefusedWorkFailsItsCluster(t *testing.T) {
 	if got := out.Verdicts[0]; got.State != rollout.StateFailed || !out.Until.Equal(start.Add(time.Minute)) {
 		t.Errorf("%+v, until %s", got, out.Until)
 	}
-	w.expectCondition(t, "ManifestworkApplied", "False", "NotAsExpected", "1 of 2 clusters failed: a (the API server refused the work: the size of manifests is too large)")
+	w.expectCondition(t, "ManifestworkApplied", "False", "NotAsExpected",
+		"1 of 2 clusters failed: a (the API server refused the work: the size of manifests is too large)")
 	w.now = start.Add(time.Minute)
 	w.pass(t)
 	w.expectWrites(t, "Create a")
@@ -94,7 +95,10 @@ func TestTheStatusDoesNotGrowWithTheFleet(t *testing.T) {
 	var names []string
 	for i := range 2000 {
 		names = append(names, "cluster-"+strings.Repeat("x", 40)+time.Duration(i).String())
-		w.faults[names[i]] = plan.Fault{Hash: w.hash(t), Permanent: true, Message: strings.Repeat("wrong ", 100), Since: start, Retry: start.Add(time.Hour)}
+		w.faults[names[i]] = plan.Fault{
+			Hash: w.hash(t), Permanent: true, Message: strings.Repeat("wrong ", 100), Since: start,
+			Retry: start.Add(time.Hour),
+		}
 	}
 	w.selects("p", strings.Join(names, " "))
 	// The slices of a placement have at most 100 clusters, so this decision counts as being changed.
@@ -113,11 +117,15 @@ func TestTheStatusDoesNotGrowWithTheFleet(t *testing.T) {
 
 func TestTemplateHash(t *testing.T) {
 	hash := func(manifest string, change func(*workv1.ManifestWorkSpec)) string {
-		spec := workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}}}
+		spec := workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{
+			Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}},
+		}}
 		spec.DeleteOption = &workv1.DeleteOption{}
-		spec.ManifestConfigs = []workv1.ManifestConfigOption{{UpdateStrategy: &workv1.UpdateStrategy{ServerSideApply: &workv1.ServerSideApplyConfig{
-			IgnoreFields: []workv1.IgnoreField{{}},
-		}}}}
+		spec.ManifestConfigs = []workv1.ManifestConfigOption{{UpdateStrategy: &workv1.UpdateStrategy{
+			ServerSideApply: &workv1.ServerSideApplyConfig{
+				IgnoreFields: []workv1.IgnoreField{{}},
+			},
+		}}}
 		change(&spec)
 		out, err := plan.TemplateHash(&spec)
 		if err != nil {
@@ -138,14 +146,19 @@ func TestTemplateHash(t *testing.T) {
 			s.ManifestConfigs[0].UpdateStrategy.ServerSideApply.FieldManager = "work-agent"
 		}, true},
 		"a large number": {`{"kind":"A","metadata":{"name":"a"},"n":12345678901234567891}`, none, false},
-		"another option": {`{"kind":"A","metadata":{"name":"a"},"n":12345678901234567890}`, func(s *workv1.ManifestWorkSpec) { s.DeleteOption.PropagationPolicy = "Orphan" }, false},
-		"another time":   {`{"kind":"A","metadata":{"name":"a","creationTimestamp":"x"},"n":12345678901234567890}`, none, false},
+		"another option": {
+			`{"kind":"A","metadata":{"name":"a"},"n":12345678901234567890}`,
+			func(s *workv1.ManifestWorkSpec) { s.DeleteOption.PropagationPolicy = "Orphan" }, false,
+		},
+		"another time": {`{"kind":"A","metadata":{"name":"a","creationTimestamp":"x"},"n":12345678901234567890}`, none, false},
 	} {
 		if got := hash(test.manifest, test.change); (got == want) != test.same {
 			t.Errorf("%s: %s and %s", sentence, got, want)
 		}
 	}
-	broken := workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte("{")}}}}}
+	broken := workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{
+		Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte("{")}}},
+	}}
 	if _, err := plan.TemplateHash(&broken); err == nil || !strings.Contains(err.Error(), "manifest 0") {
 		t.Error(err)
 	}

@@ -27,7 +27,8 @@ const (
 func TestHistoriesFindBrokenRules(t *testing.T) {
 	for rule, defect := range map[string]plantedDefect{
 		"a cluster that leaves takes its failure with it": {
-			followFile, "entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLost", "entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLeft",
+			followFile, "entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLost",
+			"entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLeft",
 		},
 		"a mandatory group without a cluster is open": {
 			gateFile, "	if succeeded > 0 {\n", "	if succeeded > 0 || len(gate.Clusters) == 0 {\n",
@@ -80,7 +81,8 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 			runFile, "r.open && step.Phase == rollout.PhaseAdvancing", "false && step.Phase == rollout.PhaseAdvancing",
 		},
 		"a cluster that joins a mandatory group proves it": {
-			gateFile, "return succeeded > 0 || gate.Succeeded > 0", "return succeeded > 0 || len(r.record.Placements[0].Groups) > 0 && r.record.Placements[0].Groups[0].Succeeded > 0",
+			gateFile, "return succeeded > 0 || gate.Succeeded > 0", "return succeeded > 0 || len(r.record.Placements[0].Groups) > 0 && " +
+				"r.record.Placements[0].Groups[0].Succeeded > 0",
 		},
 		"a record that was restored is believed": {
 			runFile, "		r.unrecorded()\n", "",
@@ -90,7 +92,8 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			command := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay(t, defect), "-vet=off", "-run=^TestRolloutsGoOnByEvidence$", ".")
+			command := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay(t, defect), "-vet=off",
+				"-run=^TestRolloutsGoOnByEvidence$", ".")
 			printed, err := command.CombinedOutput()
 			if err == nil || !strings.Contains(string(printed), "--- FAIL: TestRolloutsGoOnByEvidence/seed=") {
 				t.Errorf("no history shows it: %v\n%s", err, printed[max(0, len(printed)-2000):])

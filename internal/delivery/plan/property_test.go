@@ -40,7 +40,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0x2026))
 	strategy := []string{"", progressive, "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 100%}}"}[r.IntN(3)]
 	h := &history{
-		state: newState(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, ever: map[string]map[string]bool{}, lost: map[string]bool{},
+		state: newState(t, "p="+strategy, "q="+strategy), Rand: r, selected: map[string][]string{}, ever: map[string]map[string]bool{},
+		lost: map[string]bool{},
 	}
 	h.decide("p")
 	h.decide("q")
@@ -106,7 +107,10 @@ func (h *history) tick(t *testing.T) {
 		frozen, cached := h.frozen, h.cached
 		for _, name := range fleetNames {
 			if h.IntN(2) == 0 {
-				h.agents(t, name, []string{"Applied Available Degraded=False Progressing=False", "Applied Progressing", "Applied Degraded Progressing"}[min(h.IntN(8)/3, 2)], h.now)
+				h.agents(t, name, []string{
+					"Applied Available Degraded=False Progressing=False", "Applied Progressing",
+					"Applied Degraded Progressing",
+				}[min(h.IntN(8)/3, 2)], h.now)
 			}
 		}
 		if frozen {
@@ -135,7 +139,10 @@ func (h *history) faulty(t *testing.T, writes []plan.Write) {
 		switch n := h.IntN(20); n {
 		case 0: // not sent
 		case 1:
-			h.faults[write.Cluster] = plan.Fault{Hash: h.hash(t), Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now, Retry: h.now.Add(5 * time.Minute)}
+			h.faults[write.Cluster] = plan.Fault{
+				Hash: h.hash(t), Permanent: h.IntN(2) == 0, Message: "boom", Since: h.now,
+				Retry: h.now.Add(5 * time.Minute),
+			}
 		default:
 			if h.apply(write, n > 2) != nil {
 				continue
@@ -275,7 +282,8 @@ func TestNoMoreClustersStartThanAllowed(t *testing.T) {
 			}
 		}
 		for _, write := range out.Writes {
-			if fault, has := h.faults[write.Cluster]; write.Verb == plan.Create && write.Revision != h.set.Status.CurrentRevision && !onRecord[write.Cluster] && (!has || !fault.Permanent) {
+			if fault, has := h.faults[write.Cluster]; write.Verb == plan.Create && write.Revision != h.set.Status.CurrentRevision &&
+				!onRecord[write.Cluster] && (!has || !fault.Permanent) {
 				creates++
 			}
 		}

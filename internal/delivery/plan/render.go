@@ -49,7 +49,9 @@ func (r *Renderer) Facets() fleet.Facet {
 
 // Render returns what the template with a hash becomes on a cluster, and its hash. The spec is read-only; it is nil where the rendering
 // fails. A nil cluster is a cluster that does not exist.
-func (r *Renderer) Render(template *workv1.ManifestWorkSpec, hash string, cluster *clusterv1.ManagedCluster) (*workv1.ManifestWorkSpec, Rendering) {
+func (r *Renderer) Render(template *workv1.ManifestWorkSpec, hash string,
+	cluster *clusterv1.ManagedCluster,
+) (*workv1.ManifestWorkSpec, Rendering) {
 	switch {
 	case r == nil:
 		return template, Rendering{Hash: hash}

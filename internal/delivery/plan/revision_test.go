@@ -45,7 +45,8 @@ func TestVector19AClusterThatJoinsAHeldRolloutGetsTheFormerTemplate(t *testing.T
 			}
 			w.expectWrites(t, "Create b")
 			work := w.work(t, "b")
-			if got := work.Annotations[workv1.TemplateHashAnnotation]; got != former || !strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), `"1"`) {
+			if got := work.Annotations[workv1.TemplateHashAnnotation]; got != former ||
+				!strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), `"1"`) {
 				t.Errorf("the new cluster got %s", got)
 			}
 			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "")
@@ -108,9 +109,9 @@ func TestTemplatesAreKeptUpToTheLimit(t *testing.T) {
 }
 
 // secretTemplate changes the template of the set to one Secret.
-func (w *state) secretTemplate(value string) {
-	w.template(value)
-	w.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
+func (s *state) secretTemplate(value string) {
+	s.template(value)
+	s.set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"web"},"stringData":{"value":"` + value + `"}}`)
 }
 
@@ -242,7 +243,8 @@ func TestARefusalOfTheFormerTemplateDoesNotStartThePresentOne(t *testing.T) {
 	w.faults["d"] = plan.Fault{Hash: former, Permanent: true, Message: "exceeded quota", Since: w.now, Retry: retry}
 	out := w.pass(t)
 	w.expectWrites(t)
-	if got := out.Verdicts[1]; got.State != rollout.StateToApply || !strings.Contains(got.Message, "exceeded quota") || !out.Until.Equal(retry) {
+	if got := out.Verdicts[1]; got.State != rollout.StateToApply || !strings.Contains(got.Message, "exceeded quota") ||
+		!out.Until.Equal(retry) {
 		t.Errorf("%+v, until %s", got, out.Until)
 	}
 	w.now = retry
@@ -358,7 +360,8 @@ func TestATemplateIsMarkedOnceItsRolloutHasFinished(t *testing.T) {
 	}
 	revision = plan.MarkedFinished(revision)
 	w.set.Status.CurrentRevision = "another"
-	if todo, err = plan.Revisions(w.set, hash, []plan.Revision{revision}); err != nil || todo.Finish != nil || !plan.RolloutFinished(w.set, revision) {
+	if todo, err = plan.Revisions(w.set, hash, []plan.Revision{revision}); err != nil || todo.Finish != nil ||
+		!plan.RolloutFinished(w.set, revision) {
 		t.Errorf("%+v, %v: want no second mark", todo, err)
 	}
 }

@@ -50,7 +50,8 @@ func heap() int64 {
 func reportedWork(t *testing.T) string {
 	t.Helper()
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "CLUSTER", Name: WorkName("team", "web"), UID: "b1ddb5b1-1c5b-4b7c-8f1c-3ee0e1a1a3c5", ResourceVersion: "123456", Generation: 1,
+		Namespace: "CLUSTER", Name: WorkName("team", "web"), UID: "b1ddb5b1-1c5b-4b7c-8f1c-3ee0e1a1a3c5", ResourceVersion: "123456",
+		Generation: 1,
 		Finalizers: []string{workv1.ManifestWorkFinalizer},
 		Labels:     map[string]string{workv1.ReplicaSetLabel: "team.web", workv1.PlacementNameLabel: "all"},
 		Annotations: map[string]string{
@@ -60,16 +61,24 @@ func reportedWork(t *testing.T) string {
 		},
 	}}
 	for i := range 10 {
-		raw := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"c-%d"},"data":{"k":%q}}`, i, strings.Repeat("x", 900))
+		raw := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"c-%d"},"data":{"k":%q}}`, i,
+			strings.Repeat("x", 900))
 		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: k8sruntime.RawExtension{Raw: raw}})
 		work.Status.ResourceStatus.Manifests = append(work.Status.ResourceStatus.Manifests, workv1.ManifestCondition{
-			ResourceMeta: workv1.ManifestResourceMeta{Ordinal: int32(i), Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespace: "default", Name: fmt.Sprint("c-", i)},
-			Conditions:   []metav1.Condition{{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestComplete", Message: "Apply manifest complete"}},
+			ResourceMeta: workv1.ManifestResourceMeta{
+				Ordinal: int32(i), Version: "v1", Kind: "ConfigMap", Resource: "configmaps",
+				Namespace: "default", Name: fmt.Sprint("c-", i),
+			},
+			Conditions: []metav1.Condition{{
+				Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestComplete",
+				Message: "Apply manifest complete",
+			}},
 		})
 	}
 	for _, kind := range []string{workv1.WorkApplied, workv1.WorkAvailable, workv1.WorkProgressing, workv1.WorkDegraded} {
 		work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: "AppliedManifestWorkComplete", Message: "Apply manifest work complete", ObservedGeneration: 1,
+			Type: kind, Status: metav1.ConditionTrue, Reason: "AppliedManifestWorkComplete", Message: "Apply manifest work complete",
+			ObservedGeneration: 1,
 		})
 	}
 	text, err := json.Marshal(work)

@@ -83,7 +83,10 @@ type state struct {
 func newState(t testing.TB, placements ...string) *state {
 	t.Helper()
 	w := &state{
-		set:        &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set-uid", Generation: 1}},
+		set: &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "set-uid",
+			Generation: 1,
+		}},
 		placements: map[string]plan.Placement{}, stored: map[types.NamespacedName]*workv1.ManifestWork{},
 		cached: map[types.NamespacedName]*workv1.ManifestWork{}, templates: map[string]*workv1.ManifestWorkSpec{}, kept: map[string]bool{},
 		fleet: map[string]*clusterv1.ManagedCluster{}, own: &assumed.Cache[*workv1.ManifestWork]{},
@@ -91,7 +94,8 @@ func newState(t testing.TB, placements ...string) *state {
 	}
 	for _, text := range placements {
 		name, strategy, _ := strings.Cut(text, "=")
-		w.set.Spec.PlacementRefs = append(w.set.Spec.PlacementRefs, workv1alpha1.LocalPlacementReference{Name: name, RolloutStrategy: parseStrategy(t, strategy)})
+		w.set.Spec.PlacementRefs = append(w.set.Spec.PlacementRefs,
+			workv1alpha1.LocalPlacementReference{Name: name, RolloutStrategy: parseStrategy(t, strategy)})
 	}
 	w.template("1")
 	return w
@@ -107,25 +111,25 @@ func parseStrategy(t testing.TB, text string) workv1alpha1.PlacementRolloutStrat
 }
 
 // template changes the template of the set.
-func (w *state) template(value string) {
-	w.set.Generation++
-	w.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+func (s *state) template(value string) {
+	s.set.Generation++
+	s.set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"},"data":{"value":"` + value + `"}}`),
 	}}}
 }
 
-func (w *state) hash(t testing.TB) string {
+func (s *state) hash(t testing.TB) string {
 	t.Helper()
-	hash, err := plan.TemplateHash(&w.set.Spec.ManifestWorkTemplate)
+	hash, err := plan.TemplateHash(&s.set.Spec.ManifestWorkTemplate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.templates[hash] = w.set.Spec.ManifestWorkTemplate.DeepCopy()
+	s.templates[hash] = s.set.Spec.ManifestWorkTemplate.DeepCopy()
 	return hash
 }
 
 // selects sets the decision of a placement: clusters by group, such as "a b|c" or "canary:a|b"; "-" for a placement without slices.
-func (w *state) selects(placement, text string) {
+func (s *state) selects(placement, text string) {
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: placement}}
 	var all []*clusterv1beta1.PlacementDecision
 	for i, group := range strings.Split(text, "|") {
@@ -143,7 +147,7 @@ func (w *state) selects(placement, text string) {
 		all = append(all, slice)
 		object.Status.NumberOfSelectedClusters += int32(len(slice.Status.Decisions))
 	}
-	w.placements[placement] = plan.Placement{Object: object, Decisions: decision.Of(all...)}
+	s.placements[placement] = plan.Placement{Object: object, Decisions: decision.Of(all...)}
 }
 
 // slice returns a slice of a placement.
@@ -159,63 +163,63 @@ func slice(placement string, number, group int, clusters ...string) *clusterv1be
 }
 
 // observe lets the cache catch up.
-func (w *state) observe() {
-	for key, work := range w.cached {
-		if w.stored[key] == nil {
-			w.own.ObserveDelete(key, work.UID)
+func (s *state) observe() {
+	for key, work := range s.cached {
+		if s.stored[key] == nil {
+			s.own.ObserveDelete(key, work.UID)
 		}
 	}
-	w.cached = map[types.NamespacedName]*workv1.ManifestWork{}
-	for key, work := range w.stored {
-		w.cached[key] = plan.Strip(work.DeepCopy())
+	s.cached = map[types.NamespacedName]*workv1.ManifestWork{}
+	for key, work := range s.stored {
+		s.cached[key] = plan.Strip(work.DeepCopy())
 	}
 }
 
-func (w *state) input(t testing.TB) plan.Input {
+func (s *state) input(t testing.TB) plan.Input {
 	t.Helper()
 	in := plan.Input{
-		Set: w.set, Hash: w.hash(t), Placements: w.placements, Faults: w.faults, Kept: w.kept, Now: w.now,
-		Works: w.own.Overlay(slices.Collect(maps.Values(w.cached)), w.now), Invalid: w.renderer().Invalid(), Obstacle: w.obstacle,
-		Undeliverable: w.undeliverable, Members: w.members, Unkept: w.unkept,
-		Control: w.control(t),
+		Set: s.set, Hash: s.hash(t), Placements: s.placements, Faults: s.faults, Kept: s.kept, Now: s.now,
+		Works: s.own.Overlay(slices.Collect(maps.Values(s.cached)), s.now), Invalid: s.renderer().Invalid(), Obstacle: s.obstacle,
+		Undeliverable: s.undeliverable, Members: s.members, Unkept: s.unkept,
+		Control: s.control(t),
 	}
-	in.FinishedBefore = w.set.Status.CurrentRevision == in.Hash
-	if w.renderer() != nil && in.Invalid == "" {
-		in.Rendered, in.Former = w.rendered(in.Hash), w.rendered(w.set.Status.CurrentRevision)
+	in.FinishedBefore = s.set.Status.CurrentRevision == in.Hash
+	if s.renderer() != nil && in.Invalid == "" {
+		in.Rendered, in.Former = s.rendered(in.Hash), s.rendered(s.set.Status.CurrentRevision)
 	}
 	return in
 }
 
 // control returns what people decided.
-func (w *state) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
+func (s *state) control(t testing.TB) *rolloutv1alpha1.RolloutControl {
 	t.Helper()
-	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: w.paused}}
-	if w.returns {
-		out.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: w.hash(t), Time: metav1.NewMicroTime(start)}
+	out := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{Paused: s.paused}}
+	if s.returns {
+		out.Spec.ReturnNow = &rolloutv1alpha1.TemplateDecision{Revision: s.hash(t), Time: metav1.NewMicroTime(start)}
 	}
-	if w.returned != nil {
-		out.Spec.ReturnNow = w.returned
+	if s.returned != nil {
+		out.Spec.ReturnNow = s.returned
 	}
-	if w.withoutFormer != "" {
-		out.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: w.withoutFormer}
+	if s.withoutFormer != "" {
+		out.Spec.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: s.withoutFormer}
 	}
-	for name := range w.placements {
-		if w.approvesIndex {
+	for name := range s.placements {
+		if s.approvesIndex {
 			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
-				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupIndex: 1}, Placement: name, Revision: w.hash(t),
+				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupIndex: 1}, Placement: name, Revision: s.hash(t),
 				For: rolloutv1alpha1.ApprovalStart,
 			})
 		}
-		for _, group := range w.passed {
+		for _, group := range s.passed {
 			out.Spec.Approvals = append(out.Spec.Approvals, rolloutv1alpha1.GroupApproval{
-				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Placement: name, Revision: w.hash(t),
+				MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Placement: name, Revision: s.hash(t),
 				For: rolloutv1alpha1.ApprovalProof,
 			})
 		}
 	}
-	if w.forgiven {
+	if s.forgiven {
 		for _, name := range fleetNames {
-			out.Spec.Forgiven = append(out.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: w.hash(t), Reason: "test"})
+			out.Spec.Forgiven = append(out.Spec.Forgiven, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: s.hash(t), Reason: "test"})
 		}
 	}
 	return out
@@ -230,55 +234,55 @@ var compiler = sync.OnceValue(func() *celenv.Env {
 	return env
 })
 
-func (w *state) renderer() *plan.Renderer { return plan.NewRenderer(w.set, compiler(), 4096) }
+func (s *state) renderer() *plan.Renderer { return plan.NewRenderer(s.set, compiler(), 4096) }
 
 // rendered returns what a template becomes on each selected cluster.
-func (w *state) rendered(hash string) map[string]plan.Rendering {
+func (s *state) rendered(hash string) map[string]plan.Rendering {
 	out := map[string]plan.Rendering{}
-	if w.templates[hash] == nil {
+	if s.templates[hash] == nil {
 		return nil
 	}
-	for _, placement := range w.placements {
+	for _, placement := range s.placements {
 		for name := range placement.Decisions.ClusterNames() {
-			_, out[name] = w.renderer().Render(w.templates[hash], hash, w.fleet[name])
+			_, out[name] = s.renderer().Render(s.templates[hash], hash, s.fleet[name])
 		}
 	}
 	return out
 }
 
 // spec returns the spec that a write stores.
-func (w *state) spec(write plan.Write) *workv1.ManifestWorkSpec {
+func (s *state) spec(write plan.Write) *workv1.ManifestWorkSpec {
 	if write.Revision == "" {
 		return nil
 	}
-	out, _ := w.renderer().Render(w.templates[write.Revision], write.Revision, w.fleet[write.Cluster])
+	out, _ := s.renderer().Render(s.templates[write.Revision], write.Revision, s.fleet[write.Cluster])
 	return out
 }
 
 // label sets the label "site" of a cluster; the empty value removes it.
-func (w *state) label(cluster, value string) {
-	w.fleet[cluster] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{"site": value}}}
+func (s *state) label(cluster, value string) {
+	s.fleet[cluster] = &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{"site": value}}}
 	if value == "" {
-		w.fleet[cluster].Labels = nil
+		s.fleet[cluster].Labels = nil
 	}
 }
 
 // siteOverride writes the label "site" of a cluster into the ConfigMap of the template.
 const siteOverride = `[{targets: [{resource: configmaps, namespace: shop, name: web}], patches: [{op: add, path: /data/site, value: "${cluster.labels['site']}"}]}]`
 
-func (w *state) overrides(t testing.TB, text string) {
+func (s *state) overrides(t testing.TB, text string) {
 	t.Helper()
-	w.set.Generation++
-	w.set.Spec.Overrides = nil
-	if err := yaml.UnmarshalStrict([]byte(text), &w.set.Spec.Overrides); err != nil {
+	s.set.Generation++
+	s.set.Spec.Overrides = nil
+	if err := yaml.UnmarshalStrict([]byte(text), &s.set.Spec.Overrides); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // data returns the data of the ConfigMap in the only work of a cluster, such as "value=1 site=x"; empty without a work.
-func (w *state) data(t testing.TB, cluster string) string {
+func (s *state) data(t testing.TB, cluster string) string {
 	t.Helper()
-	work := w.work(t, cluster)
+	work := s.work(t, cluster)
 	if work == nil || len(work.Spec.Workload.Manifests) == 0 {
 		return ""
 	}
@@ -293,11 +297,11 @@ func (w *state) data(t testing.TB, cluster string) string {
 
 // pass plans, applies every write and stores the status, and does so once more for the clusters that went on record. The cache follows
 // unless it is frozen.
-func (w *state) pass(t testing.TB) plan.Result {
+func (s *state) pass(t testing.TB) plan.Result {
 	t.Helper()
-	out := w.onePass(t)
+	out := s.onePass(t)
 	if out.Begins {
-		next := w.onePass(t)
+		next := s.onePass(t)
 		next.Writes = append(out.Writes, next.Writes...)
 		out = next
 	}
@@ -305,74 +309,74 @@ func (w *state) pass(t testing.TB) plan.Result {
 }
 
 // runTo passes whenever a plan needs it, until an instant.
-func (w *state) runTo(t testing.TB, at time.Time) plan.Result {
+func (s *state) runTo(t testing.TB, at time.Time) plan.Result {
 	t.Helper()
-	out := w.pass(t)
-	for w.now.Before(at) {
+	out := s.pass(t)
+	for s.now.Before(at) {
 		next := at
 		if !out.Until.IsZero() && out.Until.Before(at) {
 			next = out.Until
 		}
-		if !next.After(w.now) {
-			next = w.now.Add(time.Second)
+		if !next.After(s.now) {
+			next = s.now.Add(time.Second)
 		}
-		w.now = next
-		out = w.pass(t)
+		s.now = next
+		out = s.pass(t)
 	}
 	return out
 }
 
 // onePass plans, applies every write and stores the status.
-func (w *state) onePass(t testing.TB) plan.Result {
+func (s *state) onePass(t testing.TB) plan.Result {
 	t.Helper()
-	out := plan.Plan(w.input(t))
+	out := plan.Plan(s.input(t))
 	for _, write := range out.Writes {
-		if err := w.apply(write, true); err != nil {
+		if err := s.apply(write, true); err != nil {
 			t.Fatalf("%s of %s/%s: %v", write.Verb, write.Cluster, write.Name, err)
 		}
 	}
-	w.set.Status = out.Status
-	if !w.frozen {
-		w.observe()
+	s.set.Status = out.Status
+	if !s.frozen {
+		s.observe()
 	}
 	return out
 }
 
 // apply stores one write as the API server would. If the response is lost, nothing is assumed.
-func (w *state) apply(write plan.Write, response bool) error {
+func (s *state) apply(write plan.Write, response bool) error {
 	key := types.NamespacedName{Namespace: write.Cluster, Name: write.Name}
-	before := w.stored[key]
-	w.written = append(w.written, fmt.Sprintf("%s %s", write.Verb, key))
+	before := s.stored[key]
+	s.written = append(s.written, fmt.Sprintf("%s %s", write.Verb, key))
 	if write.Verb == plan.Create {
 		if before != nil {
 			return fmt.Errorf("already exists: %w", errBoom)
 		}
-		work := write.Object(w.spec(write))
-		work.UID, work.Generation, work.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", w.version+1)), 1, metav1.NewTime(w.now)
-		w.store(work, response)
+		work := write.Object(s.spec(write))
+		work.UID, work.Generation, work.CreationTimestamp = types.UID(fmt.Sprintf("uid-%d", s.version+1)), 1, metav1.NewTime(s.now)
+		s.store(work, response)
 		return nil
 	}
 	if before == nil || before.UID != write.UID || before.ResourceVersion != write.ResourceVersion {
 		return fmt.Errorf("conflict: %w", errBoom)
 	}
 	if write.Verb == plan.Delete {
-		w.deleteWork(key)
+		s.deleteWork(key)
 		if response {
-			w.own.Delete(key, write.UID)
+			s.own.Delete(key, write.UID)
 		}
 		return nil
 	}
-	after, err := w.patch(before, write)
+	after, err := s.patch(before, write)
 	if err != nil {
 		return err
 	}
-	w.store(after, response)
+	s.store(after, response)
 	return nil
 }
 
 // patch applies the patch of a write.
-func (w *state) patch(before *workv1.ManifestWork, write plan.Write) (*workv1.ManifestWork, error) {
-	kind, patch, err := write.Patch(w.spec(write))
+func (s *state) patch(before *workv1.ManifestWork, write plan.Write) (*workv1.ManifestWork, error) {
+	kind, patch, err := write.Patch(s.spec(write))
 	if err != nil {
 		return nil, err
 	}
@@ -404,33 +408,33 @@ func specOf(work *workv1.ManifestWork) string {
 	return fmt.Sprintf("%s", work.Spec.Workload.Manifests) + fmt.Sprint(work.Spec.DeleteOption, work.Spec.ManifestConfigs, work.Spec.Executor)
 }
 
-func (w *state) store(work *workv1.ManifestWork, response bool) {
-	w.version++
-	work.ResourceVersion = strconv.Itoa(w.version)
-	w.stored[types.NamespacedName{Namespace: work.Namespace, Name: work.Name}] = work
+func (s *state) store(work *workv1.ManifestWork, response bool) {
+	s.version++
+	work.ResourceVersion = strconv.Itoa(s.version)
+	s.stored[types.NamespacedName{Namespace: work.Namespace, Name: work.Name}] = work
 	if response {
-		w.own.Set(plan.Strip(work.DeepCopy()), w.now)
+		s.own.Set(plan.Strip(work.DeepCopy()), s.now)
 	}
 }
 
 // deleteWork marks a work as deleted: its agent removes it with gone.
-func (w *state) deleteWork(key types.NamespacedName) {
-	work := w.stored[key].DeepCopy()
+func (s *state) deleteWork(key types.NamespacedName) {
+	work := s.stored[key].DeepCopy()
 	if len(work.Finalizers) == 0 {
-		delete(w.stored, key)
+		delete(s.stored, key)
 		return
 	}
 	if work.DeletionTimestamp == nil {
-		work.DeletionTimestamp = new(metav1.NewTime(w.now))
-		w.store(work, false)
+		work.DeletionTimestamp = new(metav1.NewTime(s.now))
+		s.store(work, false)
 	}
 }
 
 // work returns the only work of a cluster; nil without one.
-func (w *state) work(t testing.TB, cluster string) *workv1.ManifestWork {
+func (s *state) work(t testing.TB, cluster string) *workv1.ManifestWork {
 	t.Helper()
 	var out *workv1.ManifestWork
-	for key, work := range w.stored {
+	for key, work := range s.stored {
 		if key.Namespace == cluster {
 			if out != nil {
 				t.Fatalf("%s has two works, %s and %s", cluster, out.Name, work.Name)
@@ -441,17 +445,17 @@ func (w *state) work(t testing.TB, cluster string) *workv1.ManifestWork {
 	return out
 }
 
-// agents lets the agents of clusters report conditions such as "Applied Available" or "Applied Progressing=False" of the present generation, at
-// an instant, and removes the works that are being deleted.
-func (w *state) agents(t testing.TB, clusters, conditions string, at time.Time) {
+// agents lets the agents of clusters report conditions such as "Applied Available" or "Applied Progressing=False" of the present
+// generation, at an instant, and removes the works that are being deleted.
+func (s *state) agents(t testing.TB, clusters, conditions string, at time.Time) {
 	t.Helper()
 	for cluster := range strings.FieldsSeq(clusters) {
-		for key, stored := range maps.Clone(w.stored) {
+		for key, stored := range maps.Clone(s.stored) {
 			if key.Namespace != cluster {
 				continue
 			}
 			if stored.DeletionTimestamp != nil {
-				delete(w.stored, key)
+				delete(s.stored, key)
 				continue
 			}
 			work := stored.DeepCopy()
@@ -461,21 +465,22 @@ func (w *state) agents(t testing.TB, clusters, conditions string, at time.Time) 
 					status = "True"
 				}
 				meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
-					Type: kind, Status: metav1.ConditionStatus(status), Reason: "Test", ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(at),
+					Type: kind, Status: metav1.ConditionStatus(status), Reason: "Test", ObservedGeneration: work.Generation,
+					LastTransitionTime: metav1.NewTime(at),
 				})
 			}
-			w.store(work, false)
+			s.store(work, false)
 		}
 	}
-	w.observe()
+	s.observe()
 }
 
 // clusters returns the clusters with a work of the present template that is not being deleted.
-func (w *state) clusters(t testing.TB) string {
+func (s *state) clusters(t testing.TB) string {
 	t.Helper()
 	var out []string
-	for key, work := range w.stored {
-		_, rendered := w.renderer().Render(&w.set.Spec.ManifestWorkTemplate, w.hash(t), w.fleet[key.Namespace])
+	for key, work := range s.stored {
+		_, rendered := s.renderer().Render(&s.set.Spec.ManifestWorkTemplate, s.hash(t), s.fleet[key.Namespace])
 		if work.DeletionTimestamp == nil && plan.IsCurrent(work, rendered.Hash) {
 			out = append(out, key.Namespace)
 		}
@@ -485,11 +490,11 @@ func (w *state) clusters(t testing.TB) string {
 }
 
 // expectWrites fails unless the writes since the last call are these, in any order.
-func (w *state) expectWrites(t testing.TB, want ...string) {
+func (s *state) expectWrites(t testing.TB, want ...string) {
 	t.Helper()
 	name := "/" + plan.WorkName("shop", "web")
 	var got []string
-	for _, write := range w.written {
+	for _, write := range s.written {
 		got = append(got, strings.TrimSuffix(write, name))
 	}
 	slices.Sort(got)
@@ -497,22 +502,22 @@ func (w *state) expectWrites(t testing.TB, want ...string) {
 	if !slices.Equal(got, want) {
 		t.Errorf("writes %q, want %q", got, want)
 	}
-	w.written = nil
+	s.written = nil
 }
 
 // expectCondition fails unless a condition of the set has a status, a reason and a part of its message.
-func (w *state) expectCondition(t testing.TB, kind, status, reason, message string) {
+func (s *state) expectCondition(t testing.TB, kind, status, reason, message string) {
 	t.Helper()
-	got := meta.FindStatusCondition(w.set.Status.Conditions, kind)
+	got := meta.FindStatusCondition(s.set.Status.Conditions, kind)
 	if got == nil || string(got.Status) != status || got.Reason != reason || !strings.Contains(got.Message, message) {
 		t.Errorf("condition %s is %+v, want %s %s %q", kind, got, status, reason, message)
 	}
 }
 
 // live lists the stored works as metadata.
-func (w *state) live() []metav1.PartialObjectMetadata {
+func (s *state) live() []metav1.PartialObjectMetadata {
 	var out []metav1.PartialObjectMetadata
-	for _, work := range w.stored {
+	for _, work := range s.stored {
 		out = append(out, metav1.PartialObjectMetadata{ObjectMeta: *work.ObjectMeta.DeepCopy()})
 	}
 	return out

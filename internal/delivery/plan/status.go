@@ -154,9 +154,11 @@ func (p *planner) verified(counts workv1alpha1.ManifestWorkReplicaSetSummary) me
 	}
 	switch {
 	case len(gone) > 0:
-		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+phrase.Join(gone, phrase.MaxNames)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonPlacementDecisionMissing, "there is no Placement "+phrase.Join(gone, phrase.MaxNames)+
+			"; the works of its clusters stay"
 	case len(open) > 0:
-		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+phrase.Join(open, phrase.MaxNames)+"; the works of its clusters stay"
+		out.Reason, out.Message = ReasonNotAsExpected, "no complete decision of Placement "+phrase.Join(open, phrase.MaxNames)+
+			"; the works of its clusters stay"
 	case counts.DesiredTotal == 0:
 		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
 	default:
@@ -198,7 +200,8 @@ func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) met
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonAsExpected, fmt.Sprintf("all %d works are available", counts.Total)
 	default:
 		out.Reason = ReasonProcessing
-		out.Message = fmt.Sprintf("%d of %d works have the template, %d are available", counts.Updated, max(counts.Total, counts.DesiredTotal), counts.Available)
+		out.Message = fmt.Sprintf("%d of %d works have the template, %d are available", counts.Updated, max(counts.Total, counts.DesiredTotal),
+			counts.Available)
 	}
 	if reported := p.foreignWorks(); reported != "" {
 		out.Message += "; " + reported

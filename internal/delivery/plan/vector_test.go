@@ -40,7 +40,8 @@ func TestVector2AClusterOfTwoPlacementsHasOneWork(t *testing.T) {
 	w.selects("p", "")
 	w.pass(t)
 	w.expectWrites(t, "UpdateMetadata a")
-	if got := w.work(t, "a"); got.Labels[workv1.PlacementNameLabel] != "q" || got.Annotations[workv1.PlacementsAnnotation] != "q" || got.Generation != 1 {
+	if got := w.work(t, "a"); got.Labels[workv1.PlacementNameLabel] != "q" || got.Annotations[workv1.PlacementsAnnotation] != "q" ||
+		got.Generation != 1 {
 		t.Errorf("generation %d, labels %v, annotations %v", got.Generation, got.Labels, got.Annotations)
 	}
 	if got := w.set.Status.Summary; got.DesiredTotal != 2 || got.Total != 2 || got.Updated != 2 {
@@ -198,7 +199,8 @@ func TestVector10LongNames(t *testing.T) {
 	if gotNamespace != namespace || gotSet != set || !ok {
 		t.Errorf("%s/%s, %t", gotNamespace, gotSet, ok)
 	}
-	if gotNamespace, gotSet, ok = plan.SetOf(map[string]string{workv1.ReplicaSetLabel: "ns.a.b"}, nil); gotNamespace != "ns" || gotSet != "a.b" || !ok {
+	if gotNamespace, gotSet, ok = plan.SetOf(map[string]string{workv1.ReplicaSetLabel: "ns.a.b"}, nil); gotNamespace != "ns" ||
+		gotSet != "a.b" || !ok {
 		t.Errorf("%s/%s, %t", gotNamespace, gotSet, ok)
 	}
 }
@@ -259,17 +261,20 @@ func TestVector15ProgressiveAdvances(t *testing.T) {
 }
 
 // failing reports that a manifest of a work is not applied.
-func (w *state) failing(t testing.TB, cluster, message string) {
+func (s *state) failing(t testing.TB, cluster, message string) {
 	t.Helper()
-	work := w.work(t, cluster)
+	work := s.work(t, cluster)
 	work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{
-		{ResourceMeta: workv1.ManifestResourceMeta{Kind: "Namespace", Name: "shop"}, Conditions: []metav1.Condition{{Type: "Applied", Status: "True"}}},
+		{
+			ResourceMeta: workv1.ManifestResourceMeta{Kind: "Namespace", Name: "shop"},
+			Conditions:   []metav1.Condition{{Type: "Applied", Status: "True"}},
+		},
 		{
 			ResourceMeta: workv1.ManifestResourceMeta{Ordinal: 1, Kind: "Deployment", Namespace: "shop", Name: "web"},
 			Conditions:   []metav1.Condition{{Type: "Applied", Status: "False", Message: message}},
 		},
 	}
-	w.agents(t, cluster, "Applied=False", w.now)
+	s.agents(t, cluster, "Applied=False", s.now)
 }
 
 func TestVector16AnInvalidManifestFailsAtOnce(t *testing.T) {
@@ -288,7 +293,8 @@ func TestVector16AnInvalidManifestFailsAtOnce(t *testing.T) {
 		t.Errorf("%q have the template after two failures", got)
 	}
 	w.expectCondition(t, "Progressing", "False", "Breached", "2 clusters of 4 failed")
-	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", "2 of 4 clusters failed: a (Deployment shop/web: spec.replicas must not be negative), b")
+	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing",
+		"2 of 4 clusters failed: a (Deployment shop/web: spec.replicas must not be negative), b")
 }
 
 func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
@@ -301,7 +307,8 @@ func TestAManifestThatMayYetApplyWaitsForTheDeadline(t *testing.T) {
 		t.Errorf("%+v", out.Verdicts[0])
 	}
 	out = w.runTo(t, start.Add(time.Hour))
-	if out.Verdicts[0].Code != rollout.TimedOut || !strings.Contains(out.Verdicts[0].Message, "Deployment shop/web: the server is unavailable") {
+	if out.Verdicts[0].Code != rollout.TimedOut || !strings.Contains(out.Verdicts[0].Message,
+		"Deployment shop/web: the server is unavailable") {
 		t.Errorf("%+v", out.Verdicts[0])
 	}
 }
@@ -357,7 +364,8 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	w.selects("q", "a")
 	for i, placement := range []string{"q", "p"} {
 		w.store(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "a", Name: "web" + placement, GenerateName: "web", UID: types.UID(placement), Generation: 3, Finalizers: []string{workv1.ManifestWorkFinalizer},
+			Namespace: "a", Name: "web" + placement, GenerateName: "web", UID: types.UID(placement), Generation: 3,
+			Finalizers:        []string{workv1.ManifestWorkFinalizer},
 			Labels:            map[string]string{workv1.ReplicaSetLabel: "shop.web", workv1.PlacementNameLabel: placement},
 			CreationTimestamp: metav1.NewTime(start.Add(time.Duration(i-9) * time.Hour)),
 		}, Spec: w.set.Spec.ManifestWorkTemplate}, false)
@@ -374,7 +382,8 @@ func TestVector14WorksOfOCMAreAdopted(t *testing.T) {
 	w.expectWrites(t, "Delete a/webp")
 }
 
-// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another group.
+// TestNoClusterStartsBeforeTheCanariesAreDecided holds that a decision whose first slice is not read yet starts no cluster of another
+// group.
 func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 2, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	w.selects("p", "a|b c")
@@ -384,7 +393,8 @@ func TestNoClusterStartsBeforeTheCanariesAreDecided(t *testing.T) {
 	w.placements["p"] = partial
 	w.pass(t)
 	w.expectWrites(t)
-	w.expectCondition(t, "Progressing", "False", "Undecided", "Groups of the decision may be missing, so no cluster starts: the status has 3 clusters, the slices have 2")
+	w.expectCondition(t, "Progressing", "False", "Undecided", "Groups of the decision may be missing, so no cluster starts: the status has 3 "+
+		"clusters, the slices have 2")
 	w.placements["p"] = complete
 	w.pass(t)
 	w.expectWrites(t, "Create a")

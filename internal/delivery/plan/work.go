@@ -113,9 +113,9 @@ func readConditions(list []metav1.Condition) []metav1.Condition {
 	return slices.Clip(list)
 }
 
-// Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, the owners that are
-// no add-ons, and the state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works are kept
-// once. The work is changed.
+// Strip returns a work without what no plan reads: the manifests, the reported values, the annotations of other clients, the owners that
+// are no add-ons, and the state of every manifest but the first that fails. It keeps deleteOption. Texts that are the same in many works
+// are kept once. The work is changed.
 func Strip(work *workv1.ManifestWork) *workv1.ManifestWork {
 	work.ManagedFields = nil
 	work.OwnerReferences = slices.DeleteFunc(work.OwnerReferences, func(owner metav1.OwnerReference) bool {

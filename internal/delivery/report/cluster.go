@@ -65,7 +65,8 @@ func failureOf(work *workv1.ManifestWork) *Failure {
 	}
 	if found, ok := deliveryplan.FailureOf(work); ok {
 		return &Failure{
-			Manifest: found.Manifest, Condition: found.Condition, Message: found.Message, Permanent: found.Permanent, Since: timeOrNil(found.Since.Time),
+			Manifest: found.Manifest, Condition: found.Condition, Message: found.Message, Permanent: found.Permanent,
+			Since: timeOrNil(found.Since.Time),
 		}
 	}
 	condition := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkDegraded)

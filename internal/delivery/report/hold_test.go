@@ -23,7 +23,8 @@ func TestHolds(t *testing.T) {
 	}
 	unproven := func(placement, group string) clusterv1alpha1.RolloutHold {
 		return clusterv1alpha1.RolloutHold{
-			Type: clusterv1alpha1.HoldUnprovenGroup, Placement: placement, MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Since: since,
+			Type: clusterv1alpha1.HoldUnprovenGroup, Placement: placement,
+			MandatoryDecisionGroup: clusterv1alpha1.MandatoryDecisionGroup{GroupName: group}, Since: since,
 		}
 	}
 	for name, c := range map[string]struct {
@@ -33,15 +34,25 @@ func TestHolds(t *testing.T) {
 		want    string
 		end     string
 	}{
-		"a breach":               {"Breached", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
-		"breaches of placements": {"Breached", []clusterv1alpha1.RolloutHold{breach("p", time.Hour), breach("q", 0)}, false, "Breach: why", release},
+		"a breach": {"Breached", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
+		"breaches of placements": {
+			"Breached",
+			[]clusterv1alpha1.RolloutHold{breach("p", time.Hour), breach("q", 0)},
+			false, "Breach: why",
+			release,
+		},
 		"an aborted rollout": {
 			"Breached",
 			[]clusterv1alpha1.RolloutHold{breach("p", 0)},
 			true, "Breach: why",
 			"another template: the rollout was aborted, and its clusters have returned",
 		},
-		"an unproven group": {"MandatoryGroupUnproven", []clusterv1alpha1.RolloutHold{unproven("p", "canary")}, false, "UnprovenGroup: why", release},
+		"an unproven group": {
+			"MandatoryGroupUnproven",
+			[]clusterv1alpha1.RolloutHold{unproven("p", "canary")},
+			false, "UnprovenGroup: why",
+			release,
+		},
 		"both": {
 			"Breached",
 			[]clusterv1alpha1.RolloutHold{breach("p", 0), unproven("p", "canary"), unproven("q", "early")},

@@ -14,7 +14,8 @@ import (
 func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step plan.Rollout) string {
 	code, stands := map[rollout.Phase]rollout.Code{
 		rollout.PhaseBreached: rollout.WaitsForRepair, rollout.PhasePaused: rollout.WaitsForResume,
-		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseUnproven: rollout.WaitsForProof, rollout.PhaseFailed: rollout.WaitsForRepair, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,
+		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseUnproven: rollout.WaitsForProof,
+		rollout.PhaseFailed: rollout.WaitsForRepair, rollout.PhaseMisconfigured: rollout.WaitsForStrategy,
 	}[step.Phase]
 	if !stands {
 		return ""
@@ -33,7 +34,8 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, step rol
 		return fmt.Sprintf("kubectl berth rollout %s %s -n %s%s", verb, set.Name, set.Namespace, flags)
 	}
 	if code == rollout.WaitsForApproval && plan.HeldForFormer(set) {
-		return "starts after `" + plan.ApproveWithoutFormer(set) + "`, without a way back, or once the former template was in the set again and is kept"
+		return "starts after `" + plan.ApproveWithoutFormer(set) +
+			"`, without a way back, or once the former template was in the set again and is kept"
 	}
 	switch code {
 	case rollout.WaitsForApproval:
@@ -53,7 +55,8 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, step rol
 		if step.Mandatory {
 			raise = ","
 		}
-		return "starts when the failed clusters succeed: correct the template, forgive with `" + fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) +
+		return "starts when the failed clusters succeed: correct the template, forgive with `" +
+			fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) +
 			"`" + raise + " or return with `" + command("undo", "") + "`"
 	case rollout.WaitsForStrategy:
 		return "starts when the rolloutStrategy of placement " + placement + " is valid and the template has a manifest"

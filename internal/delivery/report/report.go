@@ -199,7 +199,10 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 			continue
 		}
 		seen[ref.Name] = true
-		placement := Placement{Name: ref.Name, Strategy: cmp.Or(ref.RolloutStrategy.Type, clusterv1alpha1.All), Paused: ref.RolloutStrategy.Paused}
+		placement := Placement{
+			Name: ref.Name, Strategy: cmp.Or(ref.RolloutStrategy.Type, clusterv1alpha1.All),
+			Paused: ref.RolloutStrategy.Paused,
+		}
 		for _, counts := range set.Status.PlacementsSummary {
 			placement.count(counts)
 		}

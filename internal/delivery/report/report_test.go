@@ -23,13 +23,15 @@ var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 // fleet returns a set over the groups canary and rest that has taken one step.
 func fleet(t *testing.T, strategy string) *plantest.State {
 	t.Helper()
-	w := plantest.New(t, now, strategy, plantest.Group{Name: "canary", Clusters: []string{"a"}}, plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
+	w := plantest.New(t, now, strategy, plantest.Group{Name: "canary", Clusters: []string{"a"}},
+		plantest.Group{Name: "rest", Clusters: []string{"b", "c"}})
 	w.Step()
 	return w
 }
 
 const (
-	waves   = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 0, progressDeadline: 10m, minSuccessTime: 5m, mandatoryDecisionGroups: [{groupName: canary}]}}"
+	waves = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 0, progressDeadline: 10m, minSuccessTime: 5m, " +
+		"mandatoryDecisionGroups: [{groupName: canary}]}}"
 	lenient = "{type: Progressive, progressive: {maxConcurrency: 1, maxFailures: 2, progressDeadline: 10m}}"
 )
 
@@ -50,19 +52,26 @@ func TestNext(t *testing.T) {
 			lenient, func(w *plantest.State) { w.Report("Applied=False", "a") }, "a", rollout.UnderWay, "the agent tries again, within 5 minutes",
 		},
 		"a work whose objects are changing": {
-			lenient, func(w *plantest.State) { w.Report("Applied Progressing", "a") }, "a", rollout.UnderWay, "succeeds once its objects are healthy",
+			lenient, func(w *plantest.State) { w.Report("Applied Progressing", "a") }, "a", rollout.UnderWay,
+			"succeeds once its objects are healthy",
 		},
 		"a work that is being deleted": {
 			lenient, func(w *plantest.State) {
 				w.Works["a"].DeletionTimestamp = &metav1.Time{Time: now}
 			}, "a", rollout.Starting, "the manager writes the work",
 		},
-		"a cluster that soaks": {waves, func(w *plantest.State) { w.Succeed("a") }, "a", rollout.Soaking, "counts as done once minSuccessTime has passed"},
+		"a cluster that soaks": {
+			waves, func(w *plantest.State) { w.Succeed("a") }, "a", rollout.Soaking,
+			"counts as done once minSuccessTime has passed",
+		},
 		"a manifest that is refused": {
 			lenient, func(w *plantest.State) { w.Refuse("a", "it is immutable") }, "a", rollout.Failing,
 			"the agent tries again within 5 minutes, and at once when the template changes; correct the template, or what the message names",
 		},
-		"an object that fails": {lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, "a", rollout.Failing, "recovers once its objects are healthy"},
+		"an object that fails": {
+			lenient, func(w *plantest.State) { w.Degrade("a", "no image") }, "a", rollout.Failing,
+			"recovers once its objects are healthy",
+		},
 		"a deadline that has passed": {
 			lenient, func(w *plantest.State) { w.Wait(time.Hour) }, "a", rollout.TimedOut, "recovers once its objects are healthy",
 		},
@@ -74,7 +83,8 @@ func TestNext(t *testing.T) {
 		},
 		"a breached rollout": {
 			waves, func(w *plantest.State) { w.Degrade("a", "no image") }, "b", rollout.WaitsForRepair,
-			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web CLUSTER -n shop --reason WHY`, " +
+			"starts when the failed clusters succeed: correct the template, forgive with `kubectl berth rollout forgive web " +
+				"CLUSTER -n shop --reason WHY`, " +
 				"or return with `kubectl berth rollout undo web -n shop`",
 		},
 		"a group that is not approved": {
@@ -113,10 +123,14 @@ func TestNext(t *testing.T) {
 func TestARefusedWriteIsSentAgain(t *testing.T) {
 	w := plantest.New(t, now, lenient, plantest.Group{Clusters: []string{"a"}})
 	in := w.Input()
-	in.Faults = map[string]plan.Fault{"a": {Hash: in.Hash, Permanent: true, Message: "it is too large", Since: now, Retry: now.Add(time.Minute)}}
+	in.Faults = map[string]plan.Fault{"a": {
+		Hash: in.Hash, Permanent: true, Message: "it is too large", Since: now,
+		Retry: now.Add(time.Minute),
+	}}
 	found := report.New(in)
 	c, _ := found.Find("a")
-	if c.State != rollout.StateFailed || c.Next != "the manager sends the work again" || c.Retry == nil || !c.Retry.Time.Equal(now.Add(time.Minute)) {
+	if c.State != rollout.StateFailed || c.Next != "the manager sends the work again" || c.Retry == nil ||
+		!c.Retry.Time.Equal(now.Add(time.Minute)) {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -130,7 +144,8 @@ func TestPlacementCounts(t *testing.T) {
 	w.Step()
 	got := report.New(w.Input()).Placements[0]
 	want := report.Placement{
-		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3, Group: "1 (rest)", Done: 1, InFlight: 1, Failed: 1,
+		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3,
+		Group: "1 (rest)", Done: 1, InFlight: 1, Failed: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -154,7 +169,10 @@ func TestNoHiddenClusterIsNamed(t *testing.T) {
 		visible := map[string]bool{}
 		for _, name := range names {
 			visible[name] = random.IntN(2) == 0
-			all.Clusters = append(all.Clusters, report.Cluster{Cluster: name, Message: text(), Next: text(), Failure: &report.Failure{Message: text()}})
+			all.Clusters = append(all.Clusters, report.Cluster{
+				Cluster: name, Message: text(), Next: text(),
+				Failure: &report.Failure{Message: text()},
+			})
 		}
 		before := encoded(t, all)
 		shown := all.Visible(func(cluster string) bool { return visible[cluster] })
@@ -223,10 +241,12 @@ func TestTheEndOfForgivenClusters(t *testing.T) {
 	}
 	got := report.New(in)
 	const want = "Ended: 3 forgiven, none succeeded"
-	if of := got.Placements[0]; got.Phase != "Finished" || got.Message != want || of.Phase != "Finished" || of.Message != want || of.Failed != 0 {
+	if of := got.Placements[0]; got.Phase != "Finished" || got.Message != want || of.Phase != "Finished" || of.Message != want ||
+		of.Failed != 0 {
 		t.Errorf("%s: %s; %+v", got.Phase, got.Message, of)
 	}
-	if condition := plan.Plan(in).Status.Conditions; !slices.ContainsFunc(condition, func(c metav1.Condition) bool { return c.Message == want }) {
+	if condition := plan.Plan(in).Status.Conditions; !slices.ContainsFunc(condition,
+		func(c metav1.Condition) bool { return c.Message == want }) {
 		t.Errorf("no condition has the message of the report: %+v", condition)
 	}
 }

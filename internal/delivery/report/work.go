@@ -57,7 +57,8 @@ func OfWork(work *workv1.ManifestWork, now time.Time) Work {
 		out.Failure, out.Next = failureOf(work), retried(work)
 	case rollout.StateProgressing:
 		out.Failure, out.Next = failureOf(work), underWay(work)
-		if condition := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkProgressing); condition != nil && condition.Status != metav1.ConditionFalse {
+		if condition := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkProgressing); condition != nil &&
+			condition.Status != metav1.ConditionFalse {
 			out.Message = condition.Message
 		}
 	default:
@@ -98,7 +99,8 @@ func Manifests(work *workv1.ManifestWork) []Manifest {
 				manifest.Message = strings.TrimPrefix(condition.Message, workv1.PermanentFailurePrefix)
 			}
 		}
-		if condition := meta.FindStatusCondition(reported.Conditions, workv1.WorkDegraded); condition != nil && condition.Status == metav1.ConditionTrue {
+		if condition := meta.FindStatusCondition(reported.Conditions, workv1.WorkDegraded); condition != nil &&
+			condition.Status == metav1.ConditionTrue {
 			manifest.Message = condition.Message
 		}
 		out = append(out, manifest)

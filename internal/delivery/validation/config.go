@@ -18,7 +18,8 @@ var conditionType = regexp.MustCompile(
 const maxConditionType = 316
 
 // agentConditions are the types of conditions that the agent itself writes.
-var agentConditions = sets.New("Applied", "Available", "Deleting", "StatusFeedbackSynced") //nolint:gochecknoglobals // a constant that Go cannot spell
+var agentConditions = sets.New("Applied", "Available", "Deleting",
+	"StatusFeedbackSynced") //nolint:gochecknoglobals // a constant that Go cannot spell
 
 // wellKnownValues are the values of `WellKnownStatus` by resource. A value of the same name makes the status impossible to store.
 var wellKnownValues = map[string]sets.Set[string]{ //nolint:gochecknoglobals // a constant that Go cannot spell
@@ -43,7 +44,8 @@ func (v *Validator) configs(list []workv1.ManifestConfigOption, path *field.Path
 		errs = append(errs, feedback(&list[i], at.Child("feedbackRules"))...)
 		errs = append(errs, v.conditions(list[i].ConditionRules, at.Child("conditionRules"))...)
 		if strategy := list[i].UpdateStrategy; strategy != nil && strategy.ServerSideApply != nil {
-			errs = append(errs, ignoredFields(strategy.ServerSideApply.IgnoreFields, at.Child("updateStrategy", "serverSideApply", "ignoreFields"))...)
+			errs = append(errs, ignoredFields(strategy.ServerSideApply.IgnoreFields,
+				at.Child("updateStrategy", "serverSideApply", "ignoreFields"))...)
 		}
 	}
 	return errs

@@ -13,10 +13,14 @@ import (
 // FuzzWork: no spec makes the validation panic, and what it accepts has manifests with names.
 func FuzzWork(f *testing.F) {
 	f.Add([]byte(`{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]}}`))
-	f.Add([]byte(`{"workload":{"manifests":[{"apiVersion":"v1","kind":"List","items":[]},7,null]},"deleteOption":{"selectivelyOrphans":{"orphaningRules":[{"resource":"x","name":"[*"}]}}}`))
-	f.Add([]byte(`{"manifestConfigs":[{"resourceIdentifier":{"resource":"x","name":"*"},"conditionRules":[{"condition":"A","type":"CEL","celExpressions":["object.a == 1"],"messageExpression":"'a'"}],` +
-		`"feedbackRules":[{"type":"JSONPaths","jsonPaths":[{"name":"a","path":".a[?(@.b==1)]"}]}],` +
-		`"updateStrategy":{"type":"ServerSideApply","serverSideApply":{"ignoreFields":[{"condition":"OnSpokePresent","jsonPointers":["/a~1"],"jqPathExpressions":[".a[]|select(.b)"]}]}}}]}`))
+	f.Add(
+		[]byte(
+			`{"workload":{"manifests":[{"apiVersion":"v1","kind":"List","items":[]},7,null]},"deleteOption":{"selectivelyOrphans":{"orphaningRules":[{"resource":"x","name":"[*"}]}}}`))
+	f.Add(
+		[]byte(
+			`{"manifestConfigs":[{"resourceIdentifier":{"resource":"x","name":"*"},"conditionRules":[{"condition":"A","type":"CEL","celExpressions":["object.a == 1"],"messageExpression":"'a'"}],` +
+				`"feedbackRules":[{"type":"JSONPaths","jsonPaths":[{"name":"a","path":".a[?(@.b==1)]"}]}],` +
+				`"updateStrategy":{"type":"ServerSideApply","serverSideApply":{"ignoreFields":[{"condition":"OnSpokePresent","jsonPointers":["/a~1"],"jqPathExpressions":[".a[]|select(.b)"]}]}}}]}`))
 	of := validator(f, validation.Limits{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		spec := &workv1.ManifestWorkSpec{}

@@ -18,23 +18,36 @@ func TestSetErrors(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a valid set":       {text: template + "placementRefs: [{name: a}, {name: b, rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 10%, progressDeadline: 1h30m}}}]"},
-		"no template":       {text: "placementRefs: [{name: a}]", want: []string{"spec.manifestWorkTemplate.workload.manifests: Required value: manifests should not be empty"}},
-		"a placement twice": {text: template + "placementRefs: [{name: a}, {name: a}]", want: []string{`spec.placementRefs[1].name: Duplicate value: "a"`}},
+		"a valid set": {text: template + "placementRefs: [{name: a}, {name: b, rolloutStrategy: {type: Progressive, progressive: " +
+			"{maxConcurrency: 10%, progressDeadline: 1h30m}}}]"},
+		"no template": {text: "placementRefs: [{name: a}]", want: []string{
+			"spec.manifestWorkTemplate.workload.manifests: Required value: manifests should not be empty",
+		}},
+		"a placement twice": {
+			text: template + "placementRefs: [{name: a}, {name: a}]",
+			want: []string{`spec.placementRefs[1].name: Duplicate value: "a"`},
+		},
 		"an error in the template": {
 			text: "manifestWorkTemplate: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap}]}}\nplacementRefs: [{name: a}]",
 			want: []string{"spec.manifestWorkTemplate.workload.manifests[0].metadata.name: Required value: name must be set in manifest"},
 		},
-		"an override": {text: template + "placementRefs: [{name: a}]\noverrides: [{clusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.name == \"a\"']}}, " +
+		"an override": {text: template + "placementRefs: [{name: a}]\noverrides: [{clusterSelector: {celSelector: {celExpressions: " +
+			"['managedCluster.metadata.name == \"a\"']}}, " +
 			"targets: [{resource: configmaps, namespace: shop, name: '*'}], patches: [{op: add, path: /data/site, value: '${cluster.name}'}]}]"},
 		"an override that moves an object": {
-			text: template + "placementRefs: [{name: a}]\noverrides: [{targets: [{resource: configmaps, namespace: shop, name: a}], patches: [{op: replace, path: /metadata/namespace, value: b}]}]",
-			want: []string{`spec.overrides[0].patches[0].path: Invalid value: "/metadata/namespace": an override may not change which object a manifest is: ` +
-				"apiVersion, kind, name and namespace stay, and what the member fills in"},
+			text: template + "placementRefs: [{name: a}]\noverrides: [{targets: [{resource: configmaps, namespace: shop, " +
+				"name: a}], patches: [{op: " +
+				"replace, path: /metadata/namespace, value: b}]}]",
+			want: []string{
+				`spec.overrides[0].patches[0].path: Invalid value: "/metadata/namespace": an override may not change which object a manifest is: ` +
+					"apiVersion, kind, name and namespace stay, and what the member fills in",
+			},
 		},
 		"a deadline without a unit": {
 			text: template + "placementRefs: [{name: a, rolloutStrategy: {type: All, all: {progressDeadline: 5x}}}]",
-			want: []string{`spec.placementRefs[0].rolloutStrategy.all.progressDeadline: Invalid value: "5x": must be a duration with a unit, such as "30m" or "1h30m", or "None"`},
+			want: []string{
+				`spec.placementRefs[0].rolloutStrategy.all.progressDeadline: Invalid value: "5x": must be a duration with a unit, such as "30m" or "1h30m", or "None"`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +65,10 @@ func TestSetErrors(t *testing.T) {
 
 func TestOverridesThatMatchNothingAreWarnedOf(t *testing.T) {
 	spec := &workv1alpha1.ManifestWorkReplicaSetSpec{}
-	text := "manifestWorkTemplate: {workload: {manifests: [" + configMap + ", {apiVersion: example.com/v1, kind: Index, metadata: {name: a}}]}}\nplacementRefs: [{name: a}]\n" +
-		"overrides: [{targets: [{resource: ConfigMap, namespace: shop, name: a}, {resource: configmaps, name: other}, {group: example.com, resource: indices, name: a}], " +
+	text := "manifestWorkTemplate: {workload: {manifests: [" + configMap +
+		", {apiVersion: example.com/v1, kind: Index, metadata: {name: a}}]}}\nplacementRefs: [{name: a}]\n" +
+		"overrides: [{targets: [{resource: ConfigMap, namespace: shop, name: a}, {resource: configmaps, name: other}, {group: example.com, " +
+		"resource: indices, name: a}], " +
 		"patches: [{op: remove, path: /data}]}]"
 	if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
 		t.Fatal(err)
@@ -78,15 +93,19 @@ func TestFieldsOfAStrategyWithoutEffectAreWarnedOf(t *testing.T) {
 		"{type: Progressive, all: {progressDeadline: None}}": "",
 		"{type: All, all: {minSuccessTime: 5m}}": at + ".all.minSuccessTime has no effect with type All, which starts every cluster at once: " +
 			"remove it, or choose another type",
-		"{type: Progressive, all: {maxFailures: 3}}":                                                                                  at + ".all has no effect with type Progressive: remove it, or set type to All",
-		"{type: Progressive, progressivePerGroup: {}}":                                                                                at + ".progressivePerGroup has no effect with type Progressive: remove it, or set type to ProgressivePerGroup",
-		"{type: Progressive, progressive: {maxFailures: 100%}}":                                                                       "",
-		"{failureStrategy: AbortAll, all: {maxFailures: 99%}}":                                                                        "",
-		"{failureStrategy: AbortAll, all: {maxFailures: 100%}}":                                                                       at + ".failureStrategy has no effect with maxFailures 100%: no number of failures is more, so nothing returns; lower maxFailures",
+		"{type: Progressive, all: {maxFailures: 3}}": at +
+			".all has no effect with type Progressive: remove it, or set type to All",
+		"{type: Progressive, progressivePerGroup: {}}": at +
+			".progressivePerGroup has no effect with type Progressive: remove it, or set type to ProgressivePerGroup",
+		"{type: Progressive, progressive: {maxFailures: 100%}}": "",
+		"{failureStrategy: AbortAll, all: {maxFailures: 99%}}":  "",
+		"{failureStrategy: AbortAll, all: {maxFailures: 100%}}": at +
+			".failureStrategy has no effect with maxFailures 100%: no number of failures is more, so nothing returns; lower maxFailures",
 		"{failureStrategy: AbortAll, type: Progressive, progressive: {maxFailures: 100%, mandatoryDecisionGroups: [{groupName: a}]}}": "",
 	} {
 		spec := &workv1alpha1.ManifestWorkReplicaSetSpec{}
-		text := "manifestWorkTemplate: {workload: {manifests: [" + configMap + "]}}\nplacementRefs: [{name: a, rolloutStrategy: " + strategy + "}]"
+		text := "manifestWorkTemplate: {workload: {manifests: [" + configMap + "]}}\nplacementRefs: [{name: a, rolloutStrategy: " + strategy +
+			"}]"
 		if err := yaml.UnmarshalStrict([]byte(text), spec); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,8 @@ func strategyWarnings(strategy *workv1alpha1.PlacementRolloutStrategy, path *fie
 	}
 	mandatory := rollout.MandatoryGroups(&strategy.RolloutStrategy)
 	if strategy.FailureStrategy == workv1alpha1.AbortAll && config.MaxFailures.String() == "100%" && len(mandatory) == 0 {
-		out = append(out, fmt.Sprintf("%s has no effect with maxFailures 100%%: no number of failures is more, so nothing returns; lower maxFailures",
+		out = append(out, fmt.Sprintf("%s has no effect with maxFailures 100%%: no number of failures is more, so nothing "+
+			"returns; lower maxFailures",
 			path.Child("failureStrategy")))
 	}
 	return out

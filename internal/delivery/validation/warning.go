@@ -13,7 +13,8 @@ import (
 
 // namespaced are the kinds of Kubernetes that exist only in a namespace.
 var namespaced = map[string]sets.Set[string]{ //nolint:gochecknoglobals // a constant that Go cannot spell
-	"": sets.New("ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController", "ResourceQuota",
+	"": sets.New("ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController",
+		"ResourceQuota",
 		"Secret", "Service", "ServiceAccount"),
 	"apps":                      sets.New("ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
 	"autoscaling":               sets.New("HorizontalPodAutoscaler"),
@@ -62,7 +63,8 @@ func configWarnings(configs []workv1.ManifestConfigOption, list []manifest, path
 		}
 		for j, rule := range config.ConditionRules {
 			if rule.Type == wellKnownConditions && rule.Condition != "Complete" {
-				out = append(out, fmt.Sprintf("%s: only Complete is well known, so %q is never reported", at.Child("conditionRules").Index(j), rule.Condition))
+				out = append(out, fmt.Sprintf("%s: only Complete is well known, so %q is never reported", at.Child("conditionRules").Index(j),
+					rule.Condition))
 			}
 		}
 	}

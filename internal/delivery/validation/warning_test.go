@@ -21,44 +21,82 @@ func TestWorkWarnings(t *testing.T) {
 		more      string
 		want      []string
 	}{
-		"an identifier that matches":     {manifests: []string{deployment}, more: identify + "{group: apps, resource: deployments, namespace: shop, name: web}}]"},
-		"a pattern that matches":         {manifests: []string{deployment}, more: identify + "{group: apps, resource: deployments, namespace: '*', name: 'w*'}}]"},
-		"a question mark is no pattern":  {manifests: []string{deployment}, more: identify + "{group: apps, resource: deployments, namespace: '*', name: 'w*?'}}]", want: []string{"spec.manifestConfigs[0].resourceIdentifier matches no manifest: group, resource, namespace and name must be those of one"}},
-		"a custom plural may be unusual": {manifests: []string{kafka}, more: identify + "{group: example.com, resource: kafkae, namespace: shop, name: k}}]"},
-		"a kind where a resource is meant": {manifests: []string{kafka}, more: identify + "{group: example.com, resource: Kafka, namespace: shop, name: k}}]", want: []string{
-			`spec.manifestConfigs[0].resourceIdentifier matches no manifest: write the resource, the plural in lower case, not "Kafka"`,
-		}},
-		"another group": {manifests: []string{deployment}, more: identify + "{resource: deployments, namespace: shop, name: web}}]", want: []string{
-			"spec.manifestConfigs[0].resourceIdentifier matches no manifest: group, resource, namespace and name must be those of one",
-		}},
+		"an identifier that matches": {
+			manifests: []string{deployment},
+			more:      identify + "{group: apps, resource: deployments, namespace: shop, name: web}}]",
+		},
+		"a pattern that matches": {
+			manifests: []string{deployment},
+			more:      identify + "{group: apps, resource: deployments, namespace: '*', name: 'w*'}}]",
+		},
+		"a question mark is no pattern": {
+			manifests: []string{deployment},
+			more:      identify + "{group: apps, resource: deployments, namespace: '*', name: 'w*?'}}]",
+			want: []string{"spec.manifestConfigs[0].resourceIdentifier matches no manifest: group, resource, namespace " +
+				"and name must be those of one"},
+		},
+		"a custom plural may be unusual": {
+			manifests: []string{kafka},
+			more:      identify + "{group: example.com, resource: kafkae, namespace: shop, name: k}}]",
+		},
+		"a kind where a resource is meant": {
+			manifests: []string{kafka},
+			more:      identify + "{group: example.com, resource: Kafka, namespace: shop, name: k}}]", want: []string{
+				`spec.manifestConfigs[0].resourceIdentifier matches no manifest: write the resource, the plural in lower case, not "Kafka"`,
+			},
+		},
+		"another group": {
+			manifests: []string{deployment}, more: identify + "{resource: deployments, namespace: shop, name: web}}]",
+			want: []string{
+				"spec.manifestConfigs[0].resourceIdentifier matches no manifest: group, resource, namespace and name must be those of one",
+			},
+		},
 		"a namespace": {manifests: []string{namespace}, want: []string{
 			"deleting the work may delete the Namespace shop and all objects in it: propagationPolicy SelectivelyOrphan keeps it",
 		}},
 		"a namespace that is kept by a rule": {manifests: []string{namespace}, more: orphan + "{resource: namespaces, name: shop}]}}"},
 		"a namespace that is kept":           {manifests: []string{namespace}, more: "deleteOption: {propagationPolicy: Orphan}"},
-		"a rule with the kind of a namespace": {manifests: []string{namespace}, more: orphan + "{resource: Namespace, name: shop}]}}", want: []string{
-			`spec.deleteOption.selectivelyOrphans.orphaningRules[0] matches no manifest: write the resource, the plural in lower case, not "Namespace"`,
-			"deleting the work may delete the Namespace shop and all objects in it: propagationPolicy SelectivelyOrphan keeps it",
-		}},
-		"a pattern in an orphaning rule": {manifests: []string{configMap}, more: orphan + "{resource: configmaps, namespace: shop, name: '*'}]}}", want: []string{
-			`spec.deleteOption.selectivelyOrphans.orphaningRules[0]: "*" is no pattern in an orphaning rule, so the objects are deleted: name each of them`,
-		}},
-		"rules that are not read": {manifests: []string{configMap}, more: "deleteOption: {propagationPolicy: Foreground, selectivelyOrphans: {orphaningRules: []}}", want: []string{
-			"spec.deleteOption.selectivelyOrphans has no effect with propagationPolicy Foreground",
-		}},
+		"a rule with the kind of a namespace": {
+			manifests: []string{namespace}, more: orphan + "{resource: Namespace, name: shop}]}}",
+			want: []string{
+				`spec.deleteOption.selectivelyOrphans.orphaningRules[0] matches no manifest: write the resource, the plural in lower case, not "Namespace"`,
+				"deleting the work may delete the Namespace shop and all objects in it: propagationPolicy SelectivelyOrphan keeps it",
+			},
+		},
+		"a pattern in an orphaning rule": {
+			manifests: []string{configMap}, more: orphan + "{resource: configmaps, namespace: shop, name: '*'}]}}",
+			want: []string{
+				`spec.deleteOption.selectivelyOrphans.orphaningRules[0]: "*" is no pattern in an orphaning rule, so the objects are deleted: name each of them`,
+			},
+		},
+		"rules that are not read": {
+			manifests: []string{configMap},
+			more:      "deleteOption: {propagationPolicy: Foreground, selectivelyOrphans: {orphaningRules: []}}", want: []string{
+				"spec.deleteOption.selectivelyOrphans has no effect with propagationPolicy Foreground",
+			},
+		},
 		"no namespace": {manifests: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"}, want: []string{
 			"ConfigMap a has no namespace, so no member can apply it: set metadata.namespace",
 		}},
-		"a Secret with data": {manifests: []string{"{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: a}, data: {k: dg==}}"}, want: []string{
-			"every user who may read this object may read the values of the Secret shop/a",
-		}},
+		"a Secret with data": {
+			manifests: []string{"{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: a}, data: {k: dg==}}"},
+			want: []string{
+				"every user who may read this object may read the values of the Secret shop/a",
+			},
+		},
 		"a Secret without data": {manifests: []string{"{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: a}}"}},
-		"settings of another strategy": {manifests: []string{configMap}, more: config("updateStrategy: {type: Update, serverSideApply: {force: true}}"), want: []string{
-			"spec.manifestConfigs[0].updateStrategy.serverSideApply has no effect with type Update",
-		}},
-		"a condition that is not well known": {manifests: []string{configMap}, more: config("conditionRules: [{type: WellKnownConditions, condition: Ready}]"), want: []string{
-			`spec.manifestConfigs[0].conditionRules[0]: only Complete is well known, so "Ready" is never reported`,
-		}},
+		"settings of another strategy": {
+			manifests: []string{configMap},
+			more:      config("updateStrategy: {type: Update, serverSideApply: {force: true}}"), want: []string{
+				"spec.manifestConfigs[0].updateStrategy.serverSideApply has no effect with type Update",
+			},
+		},
+		"a condition that is not well known": {
+			manifests: []string{configMap},
+			more:      config("conditionRules: [{type: WellKnownConditions, condition: Ready}]"), want: []string{
+				`spec.manifestConfigs[0].conditionRules[0]: only Complete is well known, so "Ready" is never reported`,
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs, warnings := validator(t, validation.Limits{}).Work(spec(t, tc.more, tc.manifests...), field.NewPath("spec"))

@@ -79,7 +79,9 @@ func Read(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return out, nil
 }
 
-func applyOne(ctx context.Context, hub client.Client, definition *apiextensionsv1.CustomResourceDefinition, release string, dryRun bool) (Result, error) {
+func applyOne(ctx context.Context, hub client.Client, definition *apiextensionsv1.CustomResourceDefinition, release string,
+	dryRun bool,
+) (Result, error) {
 	out := Result{Name: definition.Name}
 	installed := &apiextensionsv1.CustomResourceDefinition{}
 	err := hub.Get(ctx, client.ObjectKeyFromObject(definition), installed)

@@ -39,8 +39,8 @@ type Action struct {
 }
 
 // Plan returns what to do with a definition of this release. Installed is the definition on the hub; nil where the hub lacks it. Release
-// is the version of this release. Only semantic versions are compared. A version that is older than all versions of this release stays as it
-// is, and stores no objects any more.
+// is the version of this release. Only semantic versions are compared. A version that is older than all versions of this release stays as
+// it is, and stores no objects any more.
 func Plan(shipped, installed *apiextensionsv1.CustomResourceDefinition, release string) Action {
 	out := Action{Verb: Create, Definition: shipped}
 	if installed == nil {

@@ -114,13 +114,16 @@ func TestMissingFields(t *testing.T) {
 		want, have apiextensionsv1.JSONSchemaProps
 		fields     []string
 	}{
-		"a field of an object":                       {leaf, short, []string{"top.value"}},
-		"a field of a list's items":                  {list(leaf), list(short), []string{"top.value"}},
-		"a field of a map's values":                  {mapOf(leaf), mapOf(short), []string{"top.*.value"}},
-		"a map that became an object":                {mapOf(leaf), short, []string{"top.*"}},
-		"an object that keeps unknown fields":        {leaf, open, nil},
-		"more fields than wanted":                    {short, leaf, nil},
-		"a missing object stands for all its fields": {object(map[string]apiextensionsv1.JSONSchemaProps{"deep": leaf}), short, []string{"top.deep"}},
+		"a field of an object":                {leaf, short, []string{"top.value"}},
+		"a field of a list's items":           {list(leaf), list(short), []string{"top.value"}},
+		"a field of a map's values":           {mapOf(leaf), mapOf(short), []string{"top.*.value"}},
+		"a map that became an object":         {mapOf(leaf), short, []string{"top.*"}},
+		"an object that keeps unknown fields": {leaf, open, nil},
+		"more fields than wanted":             {short, leaf, nil},
+		"a missing object stands for all its fields": {
+			object(map[string]apiextensionsv1.JSONSchemaProps{"deep": leaf}), short,
+			[]string{"top.deep"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -119,12 +119,14 @@ func narrowedAt(before, now *apiextensionsv1.JSONSchemaProps, path string) []str
 		report(!slices.ContainsFunc(before.XValidations, same), "has the new rule %q", rule.Rule)
 	}
 	for name, bounds := range map[string][2]*int64{
-		"maxLength": {before.MaxLength, now.MaxLength}, "maxItems": {before.MaxItems, now.MaxItems}, "maxProperties": {before.MaxProperties, now.MaxProperties},
+		"maxLength": {before.MaxLength, now.MaxLength}, "maxItems": {before.MaxItems, now.MaxItems},
+		"maxProperties": {before.MaxProperties, now.MaxProperties},
 	} {
 		report(bounds[1] != nil && (bounds[0] == nil || *bounds[1] < *bounds[0]), "has a smaller %s", name)
 	}
 	for name, bounds := range map[string][2]*int64{
-		"minLength": {before.MinLength, now.MinLength}, "minItems": {before.MinItems, now.MinItems}, "minProperties": {before.MinProperties, now.MinProperties},
+		"minLength": {before.MinLength, now.MinLength}, "minItems": {before.MinItems, now.MinItems},
+		"minProperties": {before.MinProperties, now.MinProperties},
 	} {
 		report(bounds[1] != nil && *bounds[1] > 0 && (bounds[0] == nil || *bounds[1] > *bounds[0]), "has a larger %s", name)
 	}
@@ -135,7 +137,10 @@ func narrowedAt(before, now *apiextensionsv1.JSONSchemaProps, path string) []str
 }
 
 func TestNarrowedReportsWhatObjectsLose(t *testing.T) {
-	text := apiextensionsv1.JSONSchemaProps{Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}}, MaxLength: new(int64(10))}
+	text := apiextensionsv1.JSONSchemaProps{
+		Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}},
+		MaxLength: new(int64(10)),
+	}
 	served := func(is bool, d *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 		d.Spec.Versions[0].Served = is
 		return d
@@ -156,14 +161,23 @@ func TestNarrowedReportsWhatObjectsLose(t *testing.T) {
 		"gone":            {nil, []string{"it is gone"}},
 		"not served":      {served(false, change(keep)), []string{"v1 is not served any more"}},
 		"a field is gone": {served(true, definition("v1", "kept")), []string{"its version v1 has fields that this release lacks: spec.field"}},
-		"another type":    {change(func(f *apiextensionsv1.JSONSchemaProps) { f.Type = "integer" }), []string{`v1.spec.field has the type "integer", and had "string"`}},
-		"a value less":    {change(func(f *apiextensionsv1.JSONSchemaProps) { f.Enum = f.Enum[:1] }), []string{`v1.spec.field refuses "b"`}},
+		"another type": {
+			change(func(f *apiextensionsv1.JSONSchemaProps) { f.Type = "integer" }),
+			[]string{`v1.spec.field has the type "integer", and had "string"`},
+		},
+		"a value less": {change(func(f *apiextensionsv1.JSONSchemaProps) { f.Enum = f.Enum[:1] }), []string{`v1.spec.field refuses "b"`}},
 		"a value more": {change(func(f *apiextensionsv1.JSONSchemaProps) {
 			f.Enum = append(f.Enum, apiextensionsv1.JSON{Raw: []byte(`"c"`)})
 		}), nil},
-		"shorter":   {change(func(f *apiextensionsv1.JSONSchemaProps) { f.MaxLength = new(int64(9)) }), []string{"v1.spec.field has a smaller maxLength"}},
-		"longer":    {change(func(f *apiextensionsv1.JSONSchemaProps) { f.MaxLength = new(int64(11)) }), nil},
-		"not empty": {change(func(f *apiextensionsv1.JSONSchemaProps) { f.MinLength = new(int64(1)) }), []string{"v1.spec.field has a larger minLength"}},
+		"shorter": {
+			change(func(f *apiextensionsv1.JSONSchemaProps) { f.MaxLength = new(int64(9)) }),
+			[]string{"v1.spec.field has a smaller maxLength"},
+		},
+		"longer": {change(func(f *apiextensionsv1.JSONSchemaProps) { f.MaxLength = new(int64(11)) }), nil},
+		"not empty": {
+			change(func(f *apiextensionsv1.JSONSchemaProps) { f.MinLength = new(int64(1)) }),
+			[]string{"v1.spec.field has a larger minLength"},
+		},
 		"a rule more": {
 			change(func(f *apiextensionsv1.JSONSchemaProps) {
 				f.XValidations = apiextensionsv1.ValidationRules{{Rule: "self != 'a'"}}

@@ -40,8 +40,10 @@ func TestSelectorsAreRenamed(t *testing.T) {
 
 func TestPrioritizersGetCoordinates(t *testing.T) {
 	old := parse(t, `{spec: {prioritizerPolicy: {configurations: [{name: Steady, weight: 3}, {name: Balance}, {weight: 1}]}}}`)
-	now := parse(t, `{spec: {prioritizerPolicy: {configurations: [{weight: 3}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {weight: 1}]}}}`)
-	want := parse(t, `{spec: {prioritizerPolicy: {configurations: [{weight: 3, scoreCoordinate: {type: BuiltIn, builtIn: Steady}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {weight: 1}]}}}`)
+	now := parse(t,
+		`{spec: {prioritizerPolicy: {configurations: [{weight: 3}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {weight: 1}]}}}`)
+	want := parse(t,
+		`{spec: {prioritizerPolicy: {configurations: [{weight: 3, scoreCoordinate: {type: BuiltIn, builtIn: Steady}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {weight: 1}]}}}`)
 	if !nameCoordinates(now, prioritizerNames(old)) {
 		t.Error("nothing is changed")
 	}
@@ -78,8 +80,11 @@ func TestStoredVersionsNeedNoMigrationWhenTheyAreThePresentOne(t *testing.T) {
 		definition string
 		want       []string
 	}{
-		"the present one":    {`{spec: {versions: [{name: v1beta1, storage: true}]}, status: {storedVersions: [v1beta1]}}`, nil},
-		"a former one too":   {`{spec: {versions: [{name: v1alpha1, storage: false}, {name: v1beta1, storage: true}]}, status: {storedVersions: [v1alpha1, v1beta1]}}`, []string{"v1alpha1"}},
+		"the present one": {`{spec: {versions: [{name: v1beta1, storage: true}]}, status: {storedVersions: [v1beta1]}}`, nil},
+		"a former one too": {
+			`{spec: {versions: [{name: v1alpha1, storage: false}, {name: v1beta1, storage: true}]}, status: {storedVersions: [v1alpha1, v1beta1]}}`,
+			[]string{"v1alpha1"},
+		},
 		"nothing was stored": {`{spec: {versions: [{name: v1beta1, storage: true}]}}`, nil},
 	}
 	for name, test := range tests {
@@ -91,7 +96,8 @@ func TestStoredVersionsNeedNoMigrationWhenTheyAreThePresentOne(t *testing.T) {
 }
 
 func TestVersionsThatAreNotServedAreNotStoredAgain(t *testing.T) {
-	d := parse(t, `{spec: {versions: [{name: v1alpha1, served: false}, {name: v1alpha2, served: true}, {name: v1beta1, served: true, storage: true}]}}`)
+	d := parse(t,
+		`{spec: {versions: [{name: v1alpha1, served: false}, {name: v1alpha2, served: true}, {name: v1beta1, served: true, storage: true}]}}`)
 	if diff := cmp.Diff([]string{"v1alpha0", "v1alpha1"}, unserved(d, []string{"v1alpha0", "v1alpha1", "v1alpha2"})); diff != "" {
 		t.Errorf("unserved() (-want +got):\n%s", diff)
 	}

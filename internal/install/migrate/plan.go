@@ -41,7 +41,10 @@ var (
 
 // Plan returns the steps that a hub needs, in order. Notes are about what the steps leave to an administrator.
 func Plan(ctx context.Context, hub dynamic.Interface) (steps []Step, notes []string, err error) {
-	for _, part := range []func(context.Context, dynamic.Interface) ([]Step, []string, error){planSets, planPlacements, planBindings, planVersions} {
+	for _, part := range []func(context.Context, dynamic.Interface) ([]Step, []string, error){
+		planSets, planPlacements, planBindings,
+		planVersions,
+	} {
 		more, about, err := part(ctx, hub)
 		if err != nil {
 			return nil, nil, err
@@ -56,7 +59,8 @@ func planSets(ctx context.Context, hub dynamic.Interface) (steps []Step, notes [
 	err = eachItem(ctx, hub.Resource(sets), func(set *unstructured.Unstructured) error {
 		if renameSelector(set) {
 			steps = append(steps, Step{
-				Verb: Update, Object: "ManagedClusterSet " + set.GetName(), Change: "selectorType " + legacySelector + " becomes " + string(clusterv1beta2.ExclusiveClusterSetLabel),
+				Verb: Update, Object: "ManagedClusterSet " + set.GetName(),
+				Change:   "selectorType " + legacySelector + " becomes " + string(clusterv1beta2.ExclusiveClusterSetLabel),
 				resource: sets, object: set.DeepCopy(),
 			})
 		}
@@ -94,7 +98,8 @@ func planPlacements(ctx context.Context, hub dynamic.Interface) (steps []Step, n
 		}
 		if changed := nameCoordinates(now, names); changed {
 			steps = append(steps, Step{
-				Verb: Update, Object: "Placement " + now.GetNamespace() + "/" + now.GetName(), Change: "configurations[].name becomes configurations[].scoreCoordinate",
+				Verb: Update, Object: "Placement " + now.GetNamespace() + "/" + now.GetName(),
+				Change:   "configurations[].name becomes configurations[].scoreCoordinate",
 				resource: placements, object: now,
 			})
 		}
@@ -166,7 +171,8 @@ func planVersions(ctx context.Context, hub dynamic.Interface) (steps []Step, not
 			return nil, nil, err
 		}
 		if stored != next && upgradable {
-			notes = append(notes, fmt.Sprintf("the definition %s stores objects in version %s, and that of this release in %s: apply the definitions of this release by `berth crds apply`, and repeat this command",
+			notes = append(notes, fmt.Sprintf("the definition %s stores objects in version %s, and that of this release in %s: apply the "+
+				"definitions of this release by `berth crds apply`, and repeat this command",
 				d.Name, stored, next))
 			continue
 		}
@@ -174,7 +180,8 @@ func planVersions(ctx context.Context, hub dynamic.Interface) (steps []Step, not
 			continue
 		}
 		if hidden := unserved(found, others); len(hidden) > 0 {
-			notes = append(notes, fmt.Sprintf("objects of %s may be stored in version %s, which is not served: serve it in the definition %s, so that its fields can be read, and repeat this command",
+			notes = append(notes, fmt.Sprintf("objects of %s may be stored in version %s, which is not served: serve it in the definition %s, so "+
+				"that its fields can be read, and repeat this command",
 				d.Spec.Names.Plural, strings.Join(hidden, ", "), d.Name))
 			continue
 		}

@@ -48,7 +48,8 @@ func planBindings(ctx context.Context, hub dynamic.Interface) (steps []Step, not
 		}
 		role, exists := own[[2]string{level, set}]
 		if !exists {
-			notes = append(notes, fmt.Sprintf("ClusterRoleBinding %s: there is no role %s of the set %s yet: Berth makes it once it runs and the set exists; then repeat this command", name, level, set))
+			notes = append(notes, fmt.Sprintf("ClusterRoleBinding %s: there is no role %s of the set %s yet: Berth makes it once it runs and the "+
+				"set exists; then repeat this command", name, level, set))
 			continue
 		}
 		steps = append(steps, Step{

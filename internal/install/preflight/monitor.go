@@ -164,7 +164,8 @@ func (m *Monitor) recheck(ctx context.Context) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Info("WARNING: comparing the hub with the requirements of Berth failed; retrying", "cause", err.Error(), "interval", interval)
+			log.FromContext(ctx).Info("WARNING: comparing the hub with the requirements of Berth failed; retrying", "cause", err.Error(), "interval",
+				interval)
 		}
 		return
 	}

@@ -68,10 +68,11 @@ type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are the permissions in config/rbac, config/registration, config/delivery, config/addon, config/probe, config/score, config/profile, config/inventory and config/kueue, by the
-// part that needs them.
+// permissions are the permissions in config/rbac, config/registration, config/delivery, config/addon, config/probe, config/score,
+// config/profile, config/inventory and config/kueue, by the part that needs them.
 func permissions() []permission {
-	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), addOnPermissions(), probePermissions(), scorePermissions(), profilePermissions(), inventoryPermissions(), kueuePermissions())
+	return slices.Concat(managerPermissions(), registrationPermissions(), deliveryPermissions(), addOnPermissions(), probePermissions(),
+		scorePermissions(), profilePermissions(), inventoryPermissions(), kueuePermissions())
 }
 
 // managerPermissions are the permissions in config/rbac.
@@ -79,7 +80,10 @@ func managerPermissions() []permission {
 	return []permission{
 		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get,list,watch"},
 		{part: PartLease, group: "coordination.k8s.io", resources: "leases", namespace: system, verbs: "get,create,update"},
-		{part: PartPlacement, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,addonplacementscores,placements", verbs: "list,watch"},
+		{
+			part: PartPlacement, group: group,
+			resources: "managedclusters,managedclustersets,managedclustersetbindings,addonplacementscores,placements", verbs: "list,watch",
+		},
 		{part: PartPlacement, group: group, resources: "placements/status,placements/finalizers,placementdecisions/status", verbs: "update"},
 		{part: PartPlacement, group: group, resources: "placementdecisions", verbs: "list,watch,create,patch,delete"},
 		{part: PartPlacement, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
@@ -97,7 +101,10 @@ func managerPermissions() []permission {
 		{part: partViews, group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
 		{part: partViews, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
 		{part: partViews, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
-		{part: partViews, resources: "configmaps", names: "extension-apiserver-authentication", namespace: "kube-system", verbs: "get,list,watch"},
+		{
+			part: partViews, resources: "configmaps", names: "extension-apiserver-authentication", namespace: "kube-system",
+			verbs: "get,list,watch",
+		},
 		{part: "setrole", group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: "setrole", group: group, resources: "managedclustersets/bind,managedclustersets/join,managedclusters/label", verbs: "create"},
 		{part: "setrole", group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch,delete"},
@@ -113,7 +120,10 @@ func managerPermissions() []permission {
 		{part: PartWebhooks, resources: "namespaces", verbs: "get"},
 		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
 		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
-		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
+		{
+			part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth",
+			verbs: "get,create,patch",
+		},
 		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
 		{
 			part: PartServing, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get,patch",
@@ -122,7 +132,9 @@ func managerPermissions() []permission {
 		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
 		{
 			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
-			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces,berth-rollout-users,berth-set-executors,berth-set-roles,berth-set-admins", verbs: "get",
+			names: "berth-agent-roles,berth-agents,berth-bindings,berth-cluster-namespaces," +
+				"berth-rollout-users,berth-set-executors,berth-set-roles,berth-set-admins",
+			verbs: "get",
 		},
 		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
 		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
@@ -138,17 +150,24 @@ func registrationPermissions() []permission {
 		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,delete"},
 		{part: partAcceptance, resources: "serviceaccounts", verbs: "create"},
 		{part: partAcceptance, resources: "serviceaccounts", names: "berth-agent", verbs: "get,delete"},
-		{part: partAcceptance, group: rbac, resources: "clusterroles,clusterrolebindings,rolebindings", verbs: "get,list,watch,create,patch,delete"},
+		{
+			part: partAcceptance, group: rbac, resources: "clusterroles,clusterrolebindings,rolebindings",
+			verbs: "get,list,watch,create,patch,delete",
+		},
 		{
 			part: partAcceptance, group: rbac, resources: "clusterroles", verbs: "bind",
-			names: "open-cluster-management:managedcluster:registration,open-cluster-management:managedcluster:work,berth:agent-account,berth:namespace-inventory",
+			names: "open-cluster-management:managedcluster:registration,open-cluster-management:managedcluster:work," +
+				"berth:agent-account,berth:namespace-inventory",
 		},
 		{part: partAcceptance, group: "register.open-cluster-management.io", resources: "managedclusters/clientcertificates", verbs: "renew"},
 		{part: partAcceptance, group: certificates, resources: "certificatesigningrequests", verbs: "create,get,list,watch"},
 		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons", verbs: "get,list,watch,patch,delete"},
 		{part: partAcceptance, group: addOnGroup, resources: "managedclusteraddons/status", verbs: "patch"},
 		{part: partAcceptance, group: workGroup, resources: "manifestworks", verbs: "list,patch,delete"},
-		{part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock", verbs: "get"},
+		{
+			part: partAcceptance, group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease,registration-controller-lock",
+			verbs: "get",
+		},
 		{part: partAcceptance, group: "apps", resources: "deployments", names: "cluster-manager-registration-controller", verbs: "get"},
 		{part: partAcceptance, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
 		{part: partCSR, resources: "serviceaccounts", namespace: "berth-join", verbs: "delete"},
@@ -184,7 +203,10 @@ func deliveryPermissions() []permission {
 // addOnPermissions are the permissions in config/addon.
 func addOnPermissions() []permission {
 	return []permission{
-		{part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons,addondeploymentconfigs,addontemplates", verbs: "list,watch"},
+		{
+			part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons,addondeploymentconfigs,addontemplates",
+			verbs: "list,watch",
+		},
 		{part: partAddOnInstall, group: addOnGroup, resources: "clustermanagementaddons/status", verbs: "patch"},
 		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons", verbs: "list,watch,create,patch,delete"},
 		{part: partAddOnInstall, group: addOnGroup, resources: "managedclusteraddons/status", verbs: "patch"},
@@ -219,7 +241,10 @@ func scorePermissions() []permission {
 // profilePermissions are the permissions in config/profile.
 func profilePermissions() []permission {
 	return []permission{
-		{part: partProfile, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,placements,placementdecisions", verbs: "list,watch"},
+		{
+			part: partProfile, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,placements,placementdecisions",
+			verbs: "list,watch",
+		},
 		{part: partProfile, group: profileGroup, resources: "clusterprofiles", verbs: "list,watch,create,patch,delete"},
 		{part: partProfile, group: profileGroup, resources: "clusterprofiles/status", verbs: "patch"},
 		{part: partProfile, group: profileGroup, resources: "placementdecisions", verbs: "get,list,watch,create,patch,delete"},
@@ -300,7 +325,9 @@ func (p permission) expand(namespace string) []authorizationv1.ResourceAttribute
 }
 
 // reviewAll reviews each permission with the API server, and returns the refused ones.
-func reviewAll(ctx context.Context, requests []accessRequest, allowed func(context.Context, *authorizationv1.ResourceAttributes) (bool, error)) ([]Missing, error) {
+func reviewAll(ctx context.Context, requests []accessRequest,
+	allowed func(context.Context, *authorizationv1.ResourceAttributes) (bool, error),
+) ([]Missing, error) {
 	refused := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
@@ -340,13 +367,18 @@ func ownReview(hub client.Client) func(context.Context, *authorizationv1.Resourc
 }
 
 // MissingPermissions returns the permissions that the service account of a manager lacks for every part but eight: the views need
-// config/apiserver too, and the controllers replicaset, addoninstall, probe, score, profile, inventory and kueue are off unless they are named. The user of the client must be allowed to create
-// SubjectAccessReviews.
+// config/apiserver too, and the controllers replicaset, addoninstall, probe, score, profile, inventory and kueue are off unless they are
+// named. The user of the client must be allowed to create SubjectAccessReviews.
 func MissingPermissions(ctx context.Context, hub client.Client, namespace, account string) ([]Missing, error) {
 	runs := func(part string) bool {
-		return !slices.Contains([]string{partViews, partReplicaSet, partAddOnInstall, partProbe, partScore, partProfile, partInventory, partKueue}, part)
+		return !slices.Contains([]string{
+			partViews, partReplicaSet, partAddOnInstall, partProbe, partScore, partProfile, partInventory,
+			partKueue,
+		}, part)
 	}
-	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context, request *authorizationv1.ResourceAttributes) (bool, error) {
+	return reviewAll(ctx, accessRequests(runs, namespace), func(ctx context.Context,
+		request *authorizationv1.ResourceAttributes,
+	) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			ResourceAttributes: request,
 			User:               "system:serviceaccount:" + namespace + ":" + account,
@@ -365,7 +397,10 @@ const whatPermission = "the permission to "
 func (a accessRequest) missing() []Missing {
 	out := make([]Missing, 0, len(a.parts))
 	for _, part := range a.parts {
-		lack := Missing{Kind: KindPermission, manifests: manifestsOf(part), What: whatPermission + a.describe(), Effect: part + " cannot do this part of its work"}
+		lack := Missing{
+			Kind: KindPermission, manifests: manifestsOf(part), What: whatPermission + a.describe(),
+			Effect: part + " cannot do this part of its work",
+		}
 		switch reads := a.Verb == "list" || a.Verb == "watch"; {
 		case reads && part == PartPlacement:
 			lack.Required = true
@@ -415,7 +450,10 @@ func manifestsOf(part string) string {
 
 // optionalControllers are the controllers that the manager can run without.
 func optionalControllers() []string {
-	return []string{"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet, partAddOnInstall, partProbe, partScore, partProfile, partInventory, partKueue}
+	return []string{
+		"clusterset", "binding", "grant", partViews, "setrole", "health", partAcceptance, partCSR, partReplicaSet,
+		partAddOnInstall, partProbe, partScore, partProfile, partInventory, partKueue,
+	}
 }
 
 // describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".

@@ -16,7 +16,8 @@ import (
 // named are in folders of their own, and all others in config/rbac.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	named := map[string][]string{
-		"config/registration": {partAcceptance, partCSR}, "config/delivery": {partReplicaSet}, "config/addon": {partAddOnInstall}, "config/probe": {partProbe}, "config/score": {partScore},
+		"config/registration": {partAcceptance, partCSR}, "config/delivery": {partReplicaSet}, "config/addon": {partAddOnInstall},
+		"config/probe": {partProbe}, "config/score": {partScore},
 		"config/profile": {partProfile}, "config/inventory": {partInventory}, "config/kueue": {partKueue},
 	}
 	comparePermissions(t, "config/rbac", func(part string) bool {
@@ -77,7 +78,8 @@ func TestEffectOfAMissingPermission(t *testing.T) {
 		t.Fatalf("%s %s is not checked", verb, resource)
 		return accessRequest{}
 	}
-	list, patch, watch := Report{find("list", "placements").missing()}, Report{find("patch", "leases").missing()}, Report{find("watch", "leases").missing()}
+	list, patch, watch := Report{find("list", "placements").missing()}, Report{find("patch", "leases").missing()},
+		Report{find("watch", "leases").missing()}
 	if list.RequiredMissing() == "" {
 		t.Error("placements are decided though they cannot be listed")
 	}

@@ -102,8 +102,8 @@ func replicasOf(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// Begin records what a plan turns off. A record of a takeover that was interrupted is continued. Controllers that ran again since a takeover
-// may have changed decisions and works, so that the state of that takeover is dropped.
+// Begin records what a plan turns off. A record of a takeover that was interrupted is continued. Controllers that ran again since a
+// takeover may have changed decisions and works, so that the state of that takeover is dropped.
 func Begin(ctx context.Context, hub client.Client, plan Plan, now time.Time) (Record, error) {
 	record, err := Load(ctx, hub)
 	if errors.Is(err, ErrNoRecord) {

@@ -52,7 +52,8 @@ func TestChanges(t *testing.T) {
 	before := map[string]Fingerprint{"shop/a": {2, "x"}, "shop/b": {2, "x"}, "shop/c": {2, "x"}, "shop/d": {2, "x"}}
 	now := map[string]Fingerprint{"shop/a": {2, "x"}, "shop/b": {2, "y"}, "shop/c": {3, "z"}, "shop/new": {1, "n"}}
 	want := []string{
-		"placement shop/b: 2 clusters as before, not the same", "placement shop/c: 3 clusters, 2 before", "placement shop/d: 0 clusters, 2 before",
+		"placement shop/b: 2 clusters as before, not the same", "placement shop/c: 3 clusters, 2 before",
+		"placement shop/d: 0 clusters, 2 before",
 	}
 	if diff := cmp.Diff(want, changes("placement", "clusters", before, now)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -74,7 +74,8 @@ func CheckStopped(ctx context.Context, hub client.Reader, now time.Time) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading the lease of the manager: %w", err)
-	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil:
+	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil ||
+		lease.Spec.LeaseDurationSeconds == nil:
 		return nil
 	case lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second).Before(now):
 		return nil
@@ -166,7 +167,10 @@ func finalizers(ctx context.Context, hub client.Reader) ([]Step, error) {
 		kind       string
 		finalizers []string
 	}{
-		{&clusterv1.ManagedClusterList{}, "ManagedCluster", []string{clusterv1.ManagedClusterFinalizer, clusterv1.ManagedClusterResourceCleanupFinalizer}},
+		{&clusterv1.ManagedClusterList{}, "ManagedCluster", []string{
+			clusterv1.ManagedClusterFinalizer,
+			clusterv1.ManagedClusterResourceCleanupFinalizer,
+		}},
 		{&workv1alpha1.ManifestWorkReplicaSetList{}, "ManifestWorkReplicaSet", []string{workv1alpha1.ManifestWorkReplicaSetFinalizer}},
 		// A role binding of an agent stays until the works of its cluster are gone.
 		{&rbacv1.RoleBindingList{}, "RoleBinding", []string{workv1.ManifestWorkFinalizer}},

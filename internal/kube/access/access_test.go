@@ -41,21 +41,57 @@ func TestAllowedNames(t *testing.T) {
 		subject rbacv1.Subject
 		want    access.NameSet
 	}{
-		"a rule with names grants those":             {rule("create", group, "managedclustersets/bind", "dev", "test"), account, access.NameSet{Names: sets.New("dev", "test")}},
-		"a rule without names grants all":            {rule("create", group, "managedclustersets/bind"), account, access.NameSet{All: true}},
-		"a literal star among the names is a name":   {rule("create", group, "managedclustersets/bind", "*"), account, access.NameSet{Names: sets.New("*")}},
-		"every verb includes this one":               {rule("*", group, "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
-		"every group includes this one":              {rule("create", "*", "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
-		"every resource includes subresources":       {rule("create", group, "*", "dev"), account, access.NameSet{Names: sets.New("dev")}},
-		"a subresource of every resource":            {rule("create", group, "*/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
-		"the resource itself is not its subresource": {rule("create", group, "managedclustersets", "dev"), account, access.NameSet{Names: sets.New[string]()}},
-		"another subresource grants nothing":         {rule("create", group, "managedclustersets/join", "dev"), account, access.NameSet{Names: sets.New[string]()}},
-		"another verb grants nothing":                {rule("get", group, "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New[string]()}},
-		"another group grants nothing":               {rule("create", "apps", "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New[string]()}},
-		"a group of all service accounts counts":     {rule("create", group, "managedclustersets/bind", "dev"), everyAccount, access.NameSet{Names: sets.New("dev")}},
-		"a group of the namespace's accounts counts": {rule("create", group, "managedclustersets/bind", "dev"), teamAccounts, access.NameSet{Names: sets.New("dev")}},
-		"an account named as a user counts":          {rule("create", group, "managedclustersets/bind", "dev"), asUser, access.NameSet{Names: sets.New("dev")}},
-		"a grant to another subject does not count":  {rule("create", group, "managedclustersets/bind", "dev"), other, access.NameSet{Names: sets.New[string]()}},
+		"a rule with names grants those": {
+			rule("create", group, "managedclustersets/bind", "dev", "test"), account,
+			access.NameSet{Names: sets.New("dev", "test")},
+		},
+		"a rule without names grants all": {rule("create", group, "managedclustersets/bind"), account, access.NameSet{All: true}},
+		"a literal star among the names is a name": {
+			rule("create", group, "managedclustersets/bind", "*"), account,
+			access.NameSet{Names: sets.New("*")},
+		},
+		"every verb includes this one": {
+			rule("*", group, "managedclustersets/bind", "dev"), account,
+			access.NameSet{Names: sets.New("dev")},
+		},
+		"every group includes this one": {
+			rule("create", "*", "managedclustersets/bind", "dev"), account,
+			access.NameSet{Names: sets.New("dev")},
+		},
+		"every resource includes subresources": {rule("create", group, "*", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"a subresource of every resource":      {rule("create", group, "*/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"the resource itself is not its subresource": {
+			rule("create", group, "managedclustersets", "dev"), account,
+			access.NameSet{Names: sets.New[string]()},
+		},
+		"another subresource grants nothing": {
+			rule("create", group, "managedclustersets/join", "dev"), account,
+			access.NameSet{Names: sets.New[string]()},
+		},
+		"another verb grants nothing": {
+			rule("get", group, "managedclustersets/bind", "dev"), account,
+			access.NameSet{Names: sets.New[string]()},
+		},
+		"another group grants nothing": {
+			rule("create", "apps", "managedclustersets/bind", "dev"), account,
+			access.NameSet{Names: sets.New[string]()},
+		},
+		"a group of all service accounts counts": {
+			rule("create", group, "managedclustersets/bind", "dev"), everyAccount,
+			access.NameSet{Names: sets.New("dev")},
+		},
+		"a group of the namespace's accounts counts": {
+			rule("create", group, "managedclustersets/bind", "dev"), teamAccounts,
+			access.NameSet{Names: sets.New("dev")},
+		},
+		"an account named as a user counts": {
+			rule("create", group, "managedclustersets/bind", "dev"), asUser,
+			access.NameSet{Names: sets.New("dev")},
+		},
+		"a grant to another subject does not count": {
+			rule("create", group, "managedclustersets/bind", "dev"), other,
+			access.NameSet{Names: sets.New[string]()},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			index := access.NewIndex()
@@ -72,10 +108,12 @@ func TestAllowedNames(t *testing.T) {
 func TestGrantsEnd(t *testing.T) {
 	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "team", Name: "placement"}
 	for sentence, end := range map[string]func(*access.Index){
-		"with the role":                         func(x *access.Index) { x.DeleteRole("r") },
-		"with the binding":                      func(x *access.Index) { x.DeleteBinding("r-binding") },
-		"when the role loses its rules":         func(x *access.Index) { x.SetRole(role("r")) },
-		"when the binding gets another subject": func(x *access.Index) { x.SetBinding(binding("r", rbacv1.Subject{Kind: "User", Name: "other"})) },
+		"with the role":                 func(x *access.Index) { x.DeleteRole("r") },
+		"with the binding":              func(x *access.Index) { x.DeleteBinding("r-binding") },
+		"when the role loses its rules": func(x *access.Index) { x.SetRole(role("r")) },
+		"when the binding gets another subject": func(x *access.Index) {
+			x.SetBinding(binding("r", rbacv1.Subject{Kind: "User", Name: "other"}))
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			index := access.NewIndex()

@@ -65,7 +65,8 @@ func (s *fakeServer) Create(ctx context.Context, object client.Object, _ ...clie
 func (s *fakeServer) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	var with client.DeleteOptions
 	with.ApplyOptions(options)
-	err := s.respond(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
+	err := s.respond(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion),
+		object)
 	if s.notFound {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "placementdecisions"}, object.GetName())
 	}
@@ -80,7 +81,8 @@ type fakeStatus struct {
 }
 
 func (s fakeStatus) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.server.respond(ctx, fmt.Sprintf("update status of %s if %s@%s", object.GetName(), object.GetUID(), object.GetResourceVersion()), object)
+	return s.server.respond(ctx, fmt.Sprintf("update status of %s if %s@%s", object.GetName(), object.GetUID(), object.GetResourceVersion()),
+		object)
 }
 
 func (s *fakeServer) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
@@ -223,7 +225,9 @@ func TestAFailureStopsNoConcurrentWrite(t *testing.T) {
 
 func TestMissingSliceCountsAsDeleted(t *testing.T) {
 	s := &fakeServer{t: t, notFound: true}
-	written, err := apply.Apply(t.Context(), s, plan.Plan{Writes: []plan.Write{{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1).Obj()}}}, s)
+	written, err := apply.Apply(t.Context(), s, plan.Plan{Writes: []plan.Write{
+		{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1).Obj()},
+	}}, s)
 	if err != nil || written.Writes != 1 {
 		t.Errorf("error %v after %d writes, want the deletion to be done: another was faster", err, written.Writes)
 	}

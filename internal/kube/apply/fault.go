@@ -19,8 +19,8 @@ const (
 	lastConflictRetry = 5 * time.Second
 )
 
-// Faults holds the refusals of the API server for the clusters of one owner, until the writes succeed. It is bounded by the clusters, and by
-// time. The zero value is empty. It is safe for concurrent use.
+// Faults holds the refusals of the API server for the clusters of one owner, until the writes succeed. It is bounded by the clusters, and
+// by time. The zero value is empty. It is safe for concurrent use.
 type Faults struct {
 	mu     sync.Mutex
 	faults map[string]fault

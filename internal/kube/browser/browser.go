@@ -32,8 +32,8 @@ type Browser struct {
 	cancel []context.CancelFunc
 }
 
-// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. On a busy machine a browser sometimes ends as it
-// starts, so starting is tried again. It returns ErrNotFound for a folder without a browser.
+// Start starts the browser in a folder of unpacked packages. Its files are in a temporary folder. On a busy machine a browser sometimes
+// ends as it starts, so starting is tried again. It returns ErrNotFound for a folder without a browser.
 func Start(ctx context.Context, folder string) (*Browser, error) {
 	program := find(folder)
 	if program == "" {
@@ -56,14 +56,16 @@ func start(ctx context.Context, folder, program string) (*Browser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the browser: %w", err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(home, "data")),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.UserDataDir(filepath.Join(home, "data")),
 		chromedp.Env("LD_LIBRARY_PATH="+strings.Join(libraries(folder), ":"), "HOME="+home, "XDG_CACHE_HOME="+home),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(ctx), options...)
 	window, closeWindow := chromedp.NewContext(allocated)
 	out := &Browser{Context: window, home: home, cancel: []context.CancelFunc{closeWindow, stop}}
 	if err := chromedp.Run(window); err != nil { // the browser lives as long as the first context
-		return nil, errors.Join(fmt.Errorf("starting the browser: %w", err), out.Stop()) //nolint:contextcheck // the state of chromedp is in the context of the window
+		return nil, errors.Join(fmt.Errorf("starting the browser: %w", err),
+			out.Stop()) //nolint:contextcheck // the state of chromedp is in the context of the window
 	}
 	return out, nil
 }
@@ -77,10 +79,11 @@ func (b *Browser) Stop() error {
 		running.Allocator.Wait()
 	}
 	var failed error
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(b.Context), removeInterval, removeTimeout, true, func(context.Context) (bool, error) {
-		failed = os.RemoveAll(b.home)
-		return failed == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(b.Context), removeInterval, removeTimeout, true,
+		func(context.Context) (bool, error) {
+			failed = os.RemoveAll(b.home)
+			return failed == nil, nil
+		})
 	if err != nil {
 		return fmt.Errorf("removing the folder of the browser: %w", errors.Join(err, failed))
 	}
@@ -89,7 +92,10 @@ func (b *Browser) Stop() error {
 
 // find returns the program in a folder of unpacked packages. It is empty for a folder without a browser.
 func find(folder string) string {
-	for _, name := range []string{"usr/lib/chromium/chromium-headless-shell", "usr/lib/chromium/headless_shell", "usr/bin/chromium-headless-shell"} {
+	for _, name := range []string{
+		"usr/lib/chromium/chromium-headless-shell", "usr/lib/chromium/headless_shell",
+		"usr/bin/chromium-headless-shell",
+	} {
 		name = filepath.Join(folder, name)
 		if info, err := os.Stat(name); err == nil && !info.IsDir() {
 			return name

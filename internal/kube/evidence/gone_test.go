@@ -57,7 +57,10 @@ func TestDeletedInItsSoak(t *testing.T) {
 
 // TestWithoutAManagedCluster: a cluster that never had a ManagedCluster does not go. Its rollout is judged by its work alone.
 func TestWithoutAManagedCluster(t *testing.T) {
-	in := evidence.Input{Revision: "v2", Now: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Members: map[string]evidence.Member{"a": {Gone: true}}}
+	in := evidence.Input{
+		Revision: "v2", Now: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
+		Members: map[string]evidence.Member{"a": {Gone: true}},
+	}
 	groups := rollout.Groups{Groups: []decision.Group{{Clusters: []string{"a"}}}}
 	in.Placements = []evidence.Placement{{Name: "all", Strategy: soaking(), Decided: groups, Ruled: groups, Complete: true}}
 	var codes []rollout.Code

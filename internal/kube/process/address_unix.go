@@ -33,8 +33,8 @@ var reserved struct { //nolint:gochecknoglobals // it stands for the process
 	files []*os.File
 }
 
-// FreeAddress returns a loopback address on which no process listens, for a program that this process starts. No other call of this function
-// on this machine returns it again before the process ends.
+// FreeAddress returns a loopback address on which no process listens, for a program that this process starts. No other call of this
+// function on this machine returns it again before the process ends.
 func FreeAddress() (string, error) {
 	folder := filepath.Join(os.TempDir(), "berth-ports")
 	if err := os.MkdirAll(folder, portsMode); err != nil {

@@ -74,7 +74,8 @@ func (m Metrics) Sum(name string, labels ...string) float64 {
 }
 
 func value(series *dto.Metric) float64 {
-	return series.GetCounter().GetValue() + series.GetGauge().GetValue() + series.GetUntyped().GetValue() + float64(series.GetHistogram().GetSampleCount())
+	return series.GetCounter().GetValue() + series.GetGauge().GetValue() + series.GetUntyped().GetValue() +
+		float64(series.GetHistogram().GetSampleCount())
 }
 
 // Requests returns the number of requests that an API server has answered, by kind.

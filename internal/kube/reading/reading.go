@@ -64,8 +64,8 @@ func GroupsOf(placement Placement, rules func(cluster string) bool) rollout.Grou
 	return out
 }
 
-// LacksGroups reports whether the clusters that a step starts may have to wait for a group in a slice that is missing: a partial decision lacks
-// a group that the strategy names, or one with a lower index. The missing group may come first. The reading is that of Read.
+// LacksGroups reports whether the clusters that a step starts may have to wait for a group in a slice that is missing: a partial decision
+// lacks a group that the strategy names, or one with a lower index. The missing group may come first. The reading is that of Read.
 func LacksGroups(reading Reading, placement Placement, step rollout.Step) bool {
 	if reading != Partial || len(step.Apply) == 0 {
 		return false

@@ -35,7 +35,10 @@ func TestADecisionThatLacksGroups(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			var slices []*clusterv1beta1.PlacementDecision
 			for i, index := range tc.groups {
-				slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"}}}
+				slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+					Name:   fmt.Sprint(i),
+					Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
+				}}
 				if index != decision.NoIndex {
 					slice.Labels[clusterv1beta1.DecisionGroupIndexLabel] = fmt.Sprint(index)
 				}

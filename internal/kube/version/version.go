@@ -62,7 +62,8 @@ func Of(info *debug.BuildInfo) version.Info {
 		out.GitTreeState = "clean"
 	}
 	tagged := strings.Trim(info.Main.Version, "()")
-	if commit := out.GitCommit[:min(shortRevision, len(out.GitCommit))]; tagged == "" || tagged == development || commit != "" && strings.Contains(tagged, commit) {
+	if commit := out.GitCommit[:min(shortRevision, len(out.GitCommit))]; tagged == "" || tagged == development ||
+		commit != "" && strings.Contains(tagged, commit) {
 		tagged = release + "+" + cmp.Or(commit, development)
 		if out.GitTreeState == "dirty" {
 			tagged += ".dirty"

@@ -50,11 +50,14 @@ func TestABuildFromACheckoutHasAVersion(t *testing.T) {
 		info *debug.BuildInfo
 		want string
 	}{
-		"a release":                                  {record("v1.2.0", revision), "v1.2.0"},
-		"a release with changes":                     {record("v1.2.0+dirty", revision, modified), "v1.2.0+dirty"},
-		"a commit without a tag":                     {record("v0.0.0-20261120100000-0123456789ab", revision), "v0.1.0+0123456789ab"},
-		"a commit after a tag":                       {record("v0.0.2-0.20261120100000-0123456789ab", revision), "v0.1.0+0123456789ab"},
-		"a commit with changes":                      {record("v0.0.0-20261120100000-0123456789ab+dirty", revision, modified), "v0.1.0+0123456789ab.dirty"},
+		"a release":              {record("v1.2.0", revision), "v1.2.0"},
+		"a release with changes": {record("v1.2.0+dirty", revision, modified), "v1.2.0+dirty"},
+		"a commit without a tag": {record("v0.0.0-20261120100000-0123456789ab", revision), "v0.1.0+0123456789ab"},
+		"a commit after a tag":   {record("v0.0.2-0.20261120100000-0123456789ab", revision), "v0.1.0+0123456789ab"},
+		"a commit with changes": {
+			record("v0.0.0-20261120100000-0123456789ab+dirty", revision, modified),
+			"v0.1.0+0123456789ab.dirty",
+		},
 		"a checkout without a version of the module": {record("(devel)", revision), "v0.1.0+0123456789ab"},
 		"a checkout without version control":         {record("(devel)"), "v0.1.0+devel"},
 		"a test binary":                              {record(""), "v0.1.0+devel"},

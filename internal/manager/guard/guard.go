@@ -104,7 +104,8 @@ func guardedRoles() []guardedRole {
 		},
 		{
 			role: "berth:namespace-inventory", policy: agentRoles,
-			risk:   "users who may write ClusterRoles or bindings may bind it or the role of a cluster while it is empty, and wait until the manager fills it",
+			risk: "users who may write ClusterRoles or bindings may bind it or the role of a cluster while it is empty, and wait " +
+				"until the manager fills it",
 			remedy: "apply config/registration",
 		},
 		{
@@ -203,7 +204,8 @@ func policyInForce(ctx context.Context, hub client.Reader, name, label string) (
 		return false, err
 	}
 	closed := policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy == admissionv1.Fail
-	return closed && len(policy.Spec.Validations) > 0 && mentions(policy.Spec.MatchConditions, label) && binding.Spec.PolicyName == name && binding.Spec.MatchResources == nil &&
+	return closed && len(policy.Spec.Validations) > 0 && mentions(policy.Spec.MatchConditions, label) && binding.Spec.PolicyName == name &&
+		binding.Spec.MatchResources == nil &&
 		slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny), nil
 }
 
@@ -213,13 +215,16 @@ func webhookInForce(ctx context.Context, hub client.Reader, name, label string) 
 		return false, err
 	}
 	return slices.ContainsFunc(configuration.Webhooks, func(webhook admissionv1.ValidatingWebhook) bool {
-		return webhook.Name == name && mentions(webhook.MatchConditions, label) && (webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionv1.Fail)
+		return webhook.Name == name && mentions(webhook.MatchConditions, label) &&
+			(webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionv1.Fail)
 	}), nil
 }
 
 // mentions returns whether a condition mentions a label.
 func mentions(conditions []admissionv1.MatchCondition, label string) bool {
-	return label == "" || slices.ContainsFunc(conditions, func(c admissionv1.MatchCondition) bool { return strings.Contains(c.Expression, "'"+label+"'") })
+	return label == "" || slices.ContainsFunc(conditions, func(c admissionv1.MatchCondition) bool {
+		return strings.Contains(c.Expression, "'"+label+"'")
+	})
 }
 
 func exists(err error) (bool, error) {

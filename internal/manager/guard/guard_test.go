@@ -135,21 +135,25 @@ func TestUnguardedRolesAreReported(t *testing.T) {
 		"no policy for agents, and no agent":        {remove: without(map[string]client.Object{Agents: nil, agentRole: nil})},
 		"no policy for the roles of agents":         {remove: without(map[string]client.Object{agentRoles: nil}), want: []string{inventory}},
 		"no policy for the namespaces of clusters":  {remove: without(map[string]client.Object{clusterNamespaces: nil}), want: []string{account}},
-		"no policies, and no registration":          {remove: without(map[string]client.Object{agentRoles: nil, clusterNamespaces: nil, inventory: nil, account: nil})},
-		"a policy that is not bound":                {remove: without(map[string]client.Object{SetAdmins: bound}), want: []string{admins}},
+		"no policies, and no registration": {remove: without(
+			map[string]client.Object{agentRoles: nil, clusterNamespaces: nil, inventory: nil, account: nil})},
+		"a policy that is not bound": {remove: without(map[string]client.Object{SetAdmins: bound}), want: []string{admins}},
 		"a policy that only warns": {want: []string{admins}, spoil: func(object client.Object) {
 			if binding, ok := object.(*admissionv1.ValidatingAdmissionPolicyBinding); ok && binding.Name == SetAdmins {
 				binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Warn}
 			}
 		}},
-		"a policy of an older release": {remove: without(map[string]client.Object{webhooks: hooks, creator: nil}), want: []string{editor}, spoil: func(object client.Object) {
-			if policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == bindings {
-				for i := range policy.Spec.MatchConditions {
-					condition := &policy.Spec.MatchConditions[i]
-					condition.Expression = strings.ReplaceAll(condition.Expression, clusterv1beta2.MadeByLabel, clusterv1beta2.DeprecatedMadeByLabel)
+		"a policy of an older release": {
+			remove: without(map[string]client.Object{webhooks: hooks, creator: nil}), want: []string{editor},
+			spoil: func(object client.Object) {
+				if policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == bindings {
+					for i := range policy.Spec.MatchConditions {
+						condition := &policy.Spec.MatchConditions[i]
+						condition.Expression = strings.ReplaceAll(condition.Expression, clusterv1beta2.MadeByLabel, clusterv1beta2.DeprecatedMadeByLabel)
+					}
 				}
-			}
-		}},
+			},
+		},
 		"a policy that fails open": {want: []string{admins}, spoil: func(object client.Object) {
 			if policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == SetAdmins {
 				policy.Spec.FailurePolicy = new(admissionv1.Ignore)

@@ -56,7 +56,10 @@ func accountBinding(cluster *clusterv1.ManagedCluster) *rbacv1.RoleBinding {
 	}
 	out.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cluster.Name, Name: registration.AgentAccount}}
 	if _, _, joined := registration.JoinedByToken(cluster); registration.JoinsByToken(cluster) && !joined {
-		out.Subjects = append(out.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace, Name: cluster.Name})
+		out.Subjects = append(out.Subjects, rbacv1.Subject{
+			Kind: rbacv1.ServiceAccountKind, Namespace: registration.JoinNamespace,
+			Name: cluster.Name,
+		})
 	}
 	return out
 }
@@ -85,7 +88,9 @@ func (r *reconciler) readAccount(ctx context.Context, in *input) error {
 }
 
 // recordAccount records the service account of the agent, so that its deletion lasts. It drops the record of another driver.
-func (r *reconciler) recordAccount(ctx context.Context, cluster *clusterv1.ManagedCluster, writes []write, stored *corev1.ServiceAccount) error {
+func (r *reconciler) recordAccount(ctx context.Context, cluster *clusterv1.ManagedCluster, writes []write,
+	stored *corev1.ServiceAccount,
+) error {
 	uid, recorded := "", cluster.Annotations[clusterv1.AgentAccountAnnotationKey]
 	for _, w := range writes {
 		if created, ok := w.after.(*corev1.ServiceAccount); ok && w.before == nil {

@@ -22,7 +22,9 @@ func workKind() schema.GroupKind {
 }
 
 // readContent reads the objects of a kind in a namespace. A kind that the hub does not have has none.
-func readContent(ctx context.Context, mapper meta.RESTMapper, reader client.Reader, kind schema.GroupKind, namespace string) (content, error) {
+func readContent(ctx context.Context, mapper meta.RESTMapper, reader client.Reader, kind schema.GroupKind,
+	namespace string,
+) (content, error) {
 	out := content{kind: kind.Kind, unknown: true}
 	mapping, err := mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {

@@ -181,8 +181,10 @@ func priority(object client.Object) int {
 // planEnd withdraws the permissions, deletes the namespace where it holds only objects of the cluster, and lets the cluster go.
 func planEnd(in input) plan {
 	out := plan{
-		writes:    slices.Concat(remove(in.agentBinding), remove(in.workBinding), remove(in.accountBinding), remove(in.clusterRoleBinding), remove(in.clusterRole)),
-		condition: in.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonNoResource, "No add-on and no work is left"),
+		writes: slices.Concat(remove(in.agentBinding), remove(in.workBinding), remove(in.accountBinding), remove(in.clusterRoleBinding),
+			remove(in.clusterRole)),
+		condition: in.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonNoResource,
+			"No add-on and no work is left"),
 	}
 	switch {
 	case !in.owned() || !in.namespace.DeletionTimestamp.IsZero():

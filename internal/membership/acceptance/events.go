@@ -21,7 +21,8 @@ const (
 // agentRevokedEvent returns the event of an agent whose service account was deleted.
 func agentRevokedEvent(cluster string) telemetry.Event {
 	return telemetry.NewEvent(corev1.EventTypeWarning, reasonAgentRevoked, registration.ActionAcceptanceApplied,
-		"The service account of the agent of ManagedCluster %s was deleted, so its agent has no access until the cluster is accepted again", cluster)
+		"The service account of the agent of ManagedCluster %s was deleted, so its agent has no access until the cluster is accepted again",
+		cluster)
 }
 
 // acceptedEvent returns the event of an accepted cluster.
@@ -57,5 +58,6 @@ func namespaceKeptEvent(cluster, reason string) telemetry.Event {
 // forcedRemovalEvent returns the event of an object whose finalizers are removed because the agent is silent.
 func forcedRemovalEvent(cluster, kind, name string) telemetry.Event {
 	return telemetry.NewEvent(corev1.EventTypeWarning, reasonForcedRemoval, registration.ActionDeletionApplied,
-		"The finalizers of %s %s are removed: ManagedCluster %s is being deleted and its agent is silent. What it applied stays on the member", kind, name, cluster)
+		"The finalizers of %s %s are removed: ManagedCluster %s is being deleted and its agent is silent. What it applied stays on the member",
+		kind, name, cluster)
 }

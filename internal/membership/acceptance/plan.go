@@ -25,8 +25,9 @@ const (
 // The messages of the condition HubAcceptedManagedCluster.
 const (
 	acceptedMessage = "The hub accepts the cluster: its agent has a namespace and permissions"
-	revokedMessage  = "The hub accepts the cluster, but the service account of its agent was deleted, which revokes the agent; `kubectl berth accept %s` creates another"
-	deniedMessage   = "The hub denies the cluster: the permissions of its agent are withdrawn"
+	revokedMessage  = "The hub accepts the cluster, but the service account of its agent was deleted, which revokes the agent; `kubectl " +
+		"berth accept %s` creates another"
+	deniedMessage = "The hub denies the cluster: the permissions of its agent are withdrawn"
 )
 
 // input is what a plan is made from: a cluster and what the hub has for it. Pointers are nil where an object does not exist.
@@ -91,7 +92,8 @@ func makePlan(in input) plan {
 		return plan{}
 	case registration.AdmitsAgent(in.cluster):
 		return planAcceptance(in)
-	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster) && !registration.Imported(in.cluster):
+	case granted(in.cluster) || registration.Denied(in.cluster) && !registration.SimulationRequested(in.cluster) &&
+		!registration.Imported(in.cluster):
 		return planDenial(in)
 	default:
 		return plan{}
@@ -143,7 +145,10 @@ func (i input) refuse(message string, event telemetry.Event) plan {
 	if meta.IsStatusConditionTrue(i.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {
 		return plan{}
 	}
-	return plan{condition: i.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message), event: event}
+	return plan{
+		condition: i.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError, message),
+		event:     event,
+	}
 }
 
 // planDenial withdraws the permissions of an agent. The agent still reads its own cluster, to learn of its denial. The permission for
@@ -160,7 +165,8 @@ func planDenial(in input) plan {
 		),
 	}
 	if !registration.SimulationRequested(in.cluster) {
-		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied, deniedMessage)
+		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied,
+			deniedMessage)
 		out.event = deniedEvent(name)
 	}
 	switch {

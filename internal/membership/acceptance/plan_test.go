@@ -173,7 +173,10 @@ func TestPlan(t *testing.T) {
 		"add the finalizer", "create Namespace c1", "create ClusterRole …c1", "create ClusterRoleBinding …c1",
 		"create RoleBinding …c1:registration", "create RoleBinding …c1:work", "HubAcceptedManagedCluster True HubClusterAdminAccepted",
 	}
-	withdrawn := []string{"delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "delete ClusterRoleBinding …c1", "delete ClusterRole …c1", "Deleting True NoResource"}
+	withdrawn := []string{
+		"delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "delete ClusterRoleBinding …c1",
+		"delete ClusterRole …c1", "Deleting True NoResource",
+	}
 	end := func(more ...string) []string { return append(slices.Clone(withdrawn[:4]), more...) }
 	content := func(addOns, works []string, more ...func(*input)) []func(*input) {
 		return append([]func(*input){deleted, func(in *input) {
@@ -193,34 +196,76 @@ func TestPlan(t *testing.T) {
 		in   []func(*input)
 		want []string
 	}{
-		"accepted":                                    {want: creates},
-		"accepted, and everything exists":             {[]func(*input){settled}, nil},
-		"accepted and simulated":                      {[]func(*input){simulated}, nil},
-		"not accepted":                                {[]func(*input){func(in *input) { in.cluster.Spec.HubAcceptsClient = false }}, nil},
-		"accepted, and the namespace is foreign":      {[]func(*input){foreign}, []string{"HubAcceptedManagedCluster False Error", "again in 1m0s"}},
-		"accepted before, and the label is lost":      {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
-		"accepted, and the namespace terminates":      {[]func(*input){settled, func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} }}, []string{later}},
-		"accepted, and a binding is gone":             {[]func(*input){settled, func(in *input) { in.workBinding = nil }}, []string{"create RoleBinding …c1:work"}},
-		"accepted, and a binding has another subject": {[]func(*input){settled, func(in *input) { in.workBinding.Subjects = nil }}, []string{"patch RoleBinding …c1:work"}},
-		"accepted, and a binding has another role":    {[]func(*input){settled, func(in *input) { in.workBinding.RoleRef.Name = "x" }}, []string{"delete RoleBinding …c1:work", "create RoleBinding …c1:work"}},
-		"accepted, and a role has a further label":    {[]func(*input){settled, func(in *input) { in.clusterRole.Labels["x"] = "y" }}, nil},
-		"accepted, and a role lost its label":         {[]func(*input){settled, func(in *input) { in.clusterRole.Labels = nil }}, []string{reduce}},
-		"denied":                                      {[]func(*input){denied}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work", "HubAcceptedManagedCluster False HubClusterAdminDenied"}},
-		"denied, with works":                          {[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
-		"denied, and works cannot be read":            {[]func(*input){denied, func(in *input) { in.works.unknown = true }}, []string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later}},
-		"denied, and everything is withdrawn":         {[]func(*input){denied, settled}, nil},
-		"denied after it was accepted, simulated":     {[]func(*input){denied, simulated, settled}, nil},
-		"simulated after it was accepted":             {[]func(*input){settled, simulated}, []string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"}},
-		"simulated after it was accepted, with works": {[]func(*input){settled, simulated, func(in *input) { in.works = objects("ManifestWork", "w") }}, []string{reduce, "delete RoleBinding …c1:registration", later}},
-		"simulated, and everything is withdrawn":      {[]func(*input){settled, simulated, settled, simulationReported}, nil},
-		"accepted, with the driver token":             {[]func(*input){settled, byToken}, []string{"create ServiceAccount berth-agent", "create RoleBinding berth-agent-account"}},
+		"accepted":                        {want: creates},
+		"accepted, and everything exists": {[]func(*input){settled}, nil},
+		"accepted and simulated":          {[]func(*input){simulated}, nil},
+		"not accepted":                    {[]func(*input){func(in *input) { in.cluster.Spec.HubAcceptsClient = false }}, nil},
+		"accepted, and the namespace is foreign": {
+			[]func(*input){foreign},
+			[]string{"HubAcceptedManagedCluster False Error", "again in 1m0s"},
+		},
+		"accepted before, and the label is lost": {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
+		"accepted, and the namespace terminates": {[]func(*input){
+			settled,
+			func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} },
+		}, []string{later}},
+		"accepted, and a binding is gone": {
+			[]func(*input){settled, func(in *input) { in.workBinding = nil }},
+			[]string{"create RoleBinding …c1:work"},
+		},
+		"accepted, and a binding has another subject": {
+			[]func(*input){settled, func(in *input) { in.workBinding.Subjects = nil }},
+			[]string{"patch RoleBinding …c1:work"},
+		},
+		"accepted, and a binding has another role": {
+			[]func(*input){settled, func(in *input) { in.workBinding.RoleRef.Name = "x" }},
+			[]string{"delete RoleBinding …c1:work", "create RoleBinding …c1:work"},
+		},
+		"accepted, and a role has a further label": {[]func(*input){settled, func(in *input) { in.clusterRole.Labels["x"] = "y" }}, nil},
+		"accepted, and a role lost its label": {
+			[]func(*input){settled, func(in *input) { in.clusterRole.Labels = nil }},
+			[]string{reduce},
+		},
+		"denied": {
+			[]func(*input){denied},
+			[]string{
+				reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work",
+				"HubAcceptedManagedCluster False HubClusterAdminDenied",
+			},
+		},
+		"denied, with works": {
+			[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }},
+			[]string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
+		},
+		"denied, and works cannot be read": {
+			[]func(*input){denied, func(in *input) { in.works.unknown = true }},
+			[]string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
+		},
+		"denied, and everything is withdrawn":     {[]func(*input){denied, settled}, nil},
+		"denied after it was accepted, simulated": {[]func(*input){denied, simulated, settled}, nil},
+		"simulated after it was accepted": {
+			[]func(*input){settled, simulated},
+			[]string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"},
+		},
+		"simulated after it was accepted, with works": {[]func(*input){
+			settled, simulated,
+			func(in *input) { in.works = objects("ManifestWork", "w") },
+		}, []string{reduce, "delete RoleBinding …c1:registration", later}},
+		"simulated, and everything is withdrawn": {[]func(*input){settled, simulated, settled, simulationReported}, nil},
+		"accepted, with the driver token": {
+			[]func(*input){settled, byToken},
+			[]string{"create ServiceAccount berth-agent", "create RoleBinding berth-agent-account"},
+		},
 		"its agent has joined": {[]func(*input){byToken, settled, func(in *input) {
 			in.cluster.Annotations[clusterv1.AgentTokenAnnotationKey] = "u1/100"
 		}}, []string{"patch RoleBinding berth-agent-account"}},
 		"another member has joined": {[]func(*input){byToken, settled, func(in *input) {
 			in.cluster.Annotations[clusterv1.AgentTokenAnnotationKey], in.cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] = "u1/100", "u2"
 		}}, nil},
-		"its account was deleted before it was recorded": {[]func(*input){byToken, settled, func(in *input) { in.account = nil }}, []string{"create ServiceAccount berth-agent"}},
+		"its account was deleted before it was recorded": {
+			[]func(*input){byToken, settled, func(in *input) { in.account = nil }},
+			[]string{"create ServiceAccount berth-agent"},
+		},
 		"its account was deleted": {[]func(*input){byToken, settled, func(in *input) {
 			in.account, in.cluster.Annotations[clusterv1.AgentAccountAnnotationKey] = nil, "u"
 		}}, []string{"HubAcceptedManagedCluster True AgentRevoked"}},
@@ -239,25 +284,56 @@ func TestPlan(t *testing.T) {
 			reduce, "delete RoleBinding …c1:registration", "delete RoleBinding berth-agent-account", "delete RoleBinding …c1:work",
 			"HubAcceptedManagedCluster False HubClusterAdminDenied",
 		}},
-		"deleted without our finalizer":                {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
-		"deleted, with add-ons and works":              {content([]string{"a"}, []string{"w"}), []string{reduce, "delete PartialObjectMetadata a", remaining, later}},
-		"deleted, with works of priorities":            {content(nil, []string{"b@10", "a@9", "c@9", "d@11"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},
-		"deleted, with works of bad priorities":        {content(nil, []string{"b@1", "a@101", "c@x"}), []string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later}},
-		"deleted, and the agent has work to do":        {content(nil, []string{"a!"}), []string{reduce, remaining, later}},
-		"deleted, and a silent agent may be replaced":  {content(nil, []string{"a!"}, force, silent), []string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later}},
+		"deleted without our finalizer": {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
+		"deleted, with add-ons and works": {
+			content([]string{"a"}, []string{"w"}),
+			[]string{reduce, "delete PartialObjectMetadata a", remaining, later},
+		},
+		"deleted, with works of priorities": {
+			content(nil, []string{"b@10", "a@9", "c@9", "d@11"}),
+			[]string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later},
+		},
+		"deleted, with works of bad priorities": {
+			content(nil, []string{"b@1", "a@101", "c@x"}),
+			[]string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later},
+		},
+		"deleted, and the agent has work to do": {content(nil, []string{"a!"}), []string{reduce, remaining, later}},
+		"deleted, and a silent agent may be replaced": {
+			content(nil, []string{"a!"}, force, silent),
+			[]string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later},
+		},
 		"deleted, the agent is silent without consent": {content(nil, []string{"a!"}, silent), []string{reduce, remaining, later}},
-		"deleted, works wait no longer":                {content(nil, []string{"a!"}, silent, limited), []string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later}},
-		"deleted, works wait a little longer":          {content(nil, []string{"a!"}, silent, limited, func(in *input) { in.silent-- }), []string{reduce, remaining, later}},
+		"deleted, works wait no longer": {
+			content(nil, []string{"a!"}, silent, limited),
+			[]string{reduce, "patch PartialObjectMetadata a", "event ForcedRemoval", remaining, later},
+		},
+		"deleted, works wait a little longer": {
+			content(nil, []string{"a!"}, silent, limited, func(in *input) { in.silent-- }),
+			[]string{reduce, remaining, later},
+		},
 		"deleted, works have another finalizer": {content(nil, []string{"a!"}, silent, limited, func(in *input) {
 			in.works.objects[0].Finalizers = []string{"example.com/other"}
 		}), []string{reduce, remaining, later}},
-		"deleted, add-ons wait":                      {content([]string{"a!"}, nil, silent, limited), []string{reduce, remaining, later}},
-		"deleted, the agent is there":                {content(nil, []string{"a!"}, force), []string{reduce, remaining, later}},
-		"deleted, the time has not come":             {content(nil, []string{"a!"}, force, silent, func(in *input) { in.cluster.DeletionTimestamp.Time = now }), []string{reduce, remaining, later}},
-		"deleted, works of a foreign namespace stay": {content(nil, []string{"a"}, func(in *input) { in.namespace.Labels = nil }), append(slices.Clone(withdrawn), "remove the finalizers")},
-		"deleted, the namespace is to be listed":     {[]func(*input){deleted}, end("create RoleBinding berth-inventory", withdrawn[4], "again in 1s")},
-		"deleted, the namespace is empty":            {[]func(*input){inventoried()}, end("delete Namespace c1", withdrawn[4], "remove the finalizers")},
-		"deleted, the namespace is not listed yet":   {[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })}, end(withdrawn[4], "again in 1s")},
+		"deleted, add-ons wait":       {content([]string{"a!"}, nil, silent, limited), []string{reduce, remaining, later}},
+		"deleted, the agent is there": {content(nil, []string{"a!"}, force), []string{reduce, remaining, later}},
+		"deleted, the time has not come": {content(nil, []string{"a!"}, force, silent,
+			func(in *input) { in.cluster.DeletionTimestamp.Time = now }), []string{reduce, remaining, later}},
+		"deleted, works of a foreign namespace stay": {
+			content(nil, []string{"a"}, func(in *input) { in.namespace.Labels = nil }),
+			append(slices.Clone(withdrawn), "remove the finalizers"),
+		},
+		"deleted, the namespace is to be listed": {
+			[]func(*input){deleted},
+			end("create RoleBinding berth-inventory", withdrawn[4], "again in 1s"),
+		},
+		"deleted, the namespace is empty": {
+			[]func(*input){inventoried()},
+			end("delete Namespace c1", withdrawn[4], "remove the finalizers"),
+		},
+		"deleted, the namespace is not listed yet": {
+			[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })},
+			end(withdrawn[4], "again in 1s"),
+		},
 		"deleted, the namespace cannot be listed": {[]func(*input){inventoried(func(in *input) {
 			in.inventory, in.inventoryBinding.CreationTimestamp.Time = inventory{}, now.Add(-time.Hour)
 		})}, end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
@@ -292,7 +368,10 @@ func TestOnlyTheRecordedAgentGetsPermissionsWhereUsersAreBound(t *testing.T) {
 		"users are bound":                           {[]func(*input){recorded, bindUser}, []string{"User system:open-cluster-management:c1:a1"}},
 		"users are bound, and no agent is recorded": {[]func(*input){bindUser}, all},
 		"users are bound, with the driver token":    {[]func(*input){recorded, bindUser, byToken}, []string{"ServiceAccount berth-agent"}},
-		"users are bound while it is denied":        {[]func(*input){recorded, bindUser, denied}, []string{"User system:open-cluster-management:c1:a1"}},
+		"users are bound while it is denied": {
+			[]func(*input){recorded, bindUser, denied},
+			[]string{"User system:open-cluster-management:c1:a1"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			in := given(test.in...)
@@ -374,25 +453,28 @@ func TestWhatBelongsToACluster(t *testing.T) {
 		object   *metav1.PartialObjectMetadata
 		want     bool
 	}{
-		"its lease":                    {"leases.coordination.k8s.io", object(clusterv1.ManagedClusterLeaseName, nil, nil), true},
-		"a lease of another client":    {"leases.coordination.k8s.io", object("a", nil, nil), false},
-		"a lease of another group":     {"leases.example.com", object(clusterv1.ManagedClusterLeaseName, nil, nil), false},
-		"an event of another group":    {"events.example.com", object("e", nil, nil), false},
-		"a binding of another group":   {"rolebindings.example.com", object("b", label, nil), false},
-		"an event of the newer group":  {"events.events.k8s.io", object("e", nil, nil), true},
-		"an event":                     {"events", object("e", nil, nil), true},
-		"the CA of the hub":            {"configmaps", object("kube-root-ca.crt", nil, nil), true},
-		"a configuration":              {"configmaps", object("a", label, nil), false},
-		"the account of the agent":     {"serviceaccounts", object("berth-agent", nil, nil), true},
-		"an account":                   {"serviceaccounts", object("a", label, nil), false},
-		"the token of the agent":       {"secrets", object("t", nil, map[string]string{corev1.ServiceAccountNameKey: "berth-agent"}), true},
-		"a secret":                     {"secrets", object("t", label, nil), false},
-		"its binding":                  {"rolebindings.rbac.authorization.k8s.io", object("b", label, nil), true},
-		"a binding":                    {"rolebindings.rbac.authorization.k8s.io", object("b", nil, nil), false},
-		"a placement":                  {"placements.cluster.open-cluster-management.io", object("p", label, nil), false},
-		"a kind that is not known":     {"widgets.example.com", object("w", label, nil), false},
-		"a score of the cluster":       {"addonplacementscores.cluster.open-cluster-management.io", object("s", nil, nil), true},
-		"a binding of another cluster": {"rolebindings.rbac.authorization.k8s.io", object("b", map[string]string{clusterv1.ClusterNameLabelKey: "c10"}, nil), false},
+		"its lease":                   {"leases.coordination.k8s.io", object(clusterv1.ManagedClusterLeaseName, nil, nil), true},
+		"a lease of another client":   {"leases.coordination.k8s.io", object("a", nil, nil), false},
+		"a lease of another group":    {"leases.example.com", object(clusterv1.ManagedClusterLeaseName, nil, nil), false},
+		"an event of another group":   {"events.example.com", object("e", nil, nil), false},
+		"a binding of another group":  {"rolebindings.example.com", object("b", label, nil), false},
+		"an event of the newer group": {"events.events.k8s.io", object("e", nil, nil), true},
+		"an event":                    {"events", object("e", nil, nil), true},
+		"the CA of the hub":           {"configmaps", object("kube-root-ca.crt", nil, nil), true},
+		"a configuration":             {"configmaps", object("a", label, nil), false},
+		"the account of the agent":    {"serviceaccounts", object("berth-agent", nil, nil), true},
+		"an account":                  {"serviceaccounts", object("a", label, nil), false},
+		"the token of the agent":      {"secrets", object("t", nil, map[string]string{corev1.ServiceAccountNameKey: "berth-agent"}), true},
+		"a secret":                    {"secrets", object("t", label, nil), false},
+		"its binding":                 {"rolebindings.rbac.authorization.k8s.io", object("b", label, nil), true},
+		"a binding":                   {"rolebindings.rbac.authorization.k8s.io", object("b", nil, nil), false},
+		"a placement":                 {"placements.cluster.open-cluster-management.io", object("p", label, nil), false},
+		"a kind that is not known":    {"widgets.example.com", object("w", label, nil), false},
+		"a score of the cluster":      {"addonplacementscores.cluster.open-cluster-management.io", object("s", nil, nil), true},
+		"a binding of another cluster": {
+			"rolebindings.rbac.authorization.k8s.io",
+			object("b", map[string]string{clusterv1.ClusterNameLabelKey: "c10"}, nil), false,
+		},
 	} {
 		if got := belongs(schema.ParseGroupResource(test.resource), test.object, "c1"); got != test.want {
 			t.Errorf("%s: belongs %t, want %t", sentence, got, test.want)

@@ -19,7 +19,10 @@ func clusterRole(cluster string, accepted bool) *rbacv1.ClusterRole {
 		return out
 	}
 	out.Rules = []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
+		{
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
+			Verbs: []string{"create", "get", "list", "watch"},
+		},
 		{APIGroups: []string{registerGroup}, Resources: []string{"managedclusters/clientcertificates"}, Verbs: []string{"renew"}},
 		clusterRule("managedclusters", cluster, "get", "list", "watch", "update"),
 		clusterRule("managedclusters/status", cluster, "patch", "update"),
@@ -28,7 +31,10 @@ func clusterRole(cluster string, accepted bool) *rbacv1.ClusterRole {
 }
 
 func clusterRule(resource, cluster string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{resource}, ResourceNames: []string{cluster}, Verbs: verbs}
+	return rbacv1.PolicyRule{
+		APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{resource},
+		ResourceNames: []string{cluster}, Verbs: verbs,
+	}
 }
 
 // clusterRoleBindingOf binds the ClusterRole of the cluster.

@@ -25,8 +25,8 @@ type observation struct {
 	renewTime, since time.Time
 }
 
-// observe records the lease of a cluster, and returns how long its agent has been silent; zero for less than a grace period. A cluster that an
-// agent has reported must also be Unknown: while the health controller suspends its reports, no agent counts as silent.
+// observe records the lease of a cluster, and returns how long its agent has been silent; zero for less than a grace period. A cluster that
+// an agent has reported must also be Unknown: while the health controller suspends its reports, no agent counts as silent.
 func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,8 @@ func (s *silence) observe(cluster *clusterv1.ManagedCluster, renewTime, now time
 		return 0
 	}
 	available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
-	if silent := now.Sub(last.since); silent >= registration.GracePeriod(cluster) && (available == nil || available.Status == metav1.ConditionUnknown) {
+	if silent := now.Sub(last.since); silent >= registration.GracePeriod(cluster) &&
+		(available == nil || available.Status == metav1.ConditionUnknown) {
 		return silent
 	}
 	return 0

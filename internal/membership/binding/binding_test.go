@@ -63,9 +63,15 @@ func TestBound(t *testing.T) {
 	}{
 		"an existing set is bound":   {[]client.Object{binding("team", "dev"), set("dev")}, boundCondition(true, 1, noon)},
 		"a missing set is not bound": {[]client.Object{binding("team", "dev"), set("other")}, boundCondition(false, 1, noon)},
-		"a new set is bound":         {[]client.Object{binding("team", "dev", boundCondition(false, 1, before)), set("dev")}, boundCondition(true, 1, noon)},
+		"a new set is bound": {
+			[]client.Object{binding("team", "dev", boundCondition(false, 1, before)), set("dev")},
+			boundCondition(true, 1, noon),
+		},
 		"a deleted set is not bound": {[]client.Object{binding("team", "dev", boundCondition(true, 1, before))}, boundCondition(false, 1, noon)},
-		"no change keeps the time":   {[]client.Object{binding("team", "dev", boundCondition(true, 1, before)), set("dev")}, boundCondition(true, 1, before)},
+		"no change keeps the time": {
+			[]client.Object{binding("team", "dev", boundCondition(true, 1, before)), set("dev")},
+			boundCondition(true, 1, before),
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
@@ -89,8 +95,14 @@ func TestReasons(t *testing.T) {
 		exists bool
 		want   metav1.Condition
 	}{
-		"bound":     {true, metav1.Condition{Type: "Bound", Status: "True", Reason: "ClusterSetBound", ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon)}},
-		"not found": {false, metav1.Condition{Type: "Bound", Status: "False", Reason: "ClusterSetNotFound", ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon)}},
+		"bound": {true, metav1.Condition{
+			Type: "Bound", Status: "True", Reason: "ClusterSetBound", ObservedGeneration: 3,
+			LastTransitionTime: metav1.NewTime(noon),
+		}},
+		"not found": {false, metav1.Condition{
+			Type: "Bound", Status: "False", Reason: "ClusterSetNotFound", ObservedGeneration: 3,
+			LastTransitionTime: metav1.NewTime(noon),
+		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, boundCondition(test.exists, 3, noon)); diff != "" {
@@ -102,12 +114,16 @@ func TestReasons(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	refusing := func(err error) interceptor.Funcs {
-		return interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		return interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+			...client.SubResourcePatchOption,
+		) error {
 			return err
 		}}
 	}
 	unreadable := func(kind client.Object) interceptor.Funcs {
-		return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption,
+		) error {
 			if _, isSet := kind.(*clusterv1beta2.ManagedClusterSet); isSet {
 				if _, isSet := o.(*clusterv1beta2.ManagedClusterSet); !isSet {
 					return c.Get(ctx, key, o, opts...)

@@ -44,7 +44,8 @@ func Add(ctx context.Context, mgr manager.Manager, clock clock.PassiveClock) err
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1beta2.ManagedClusterSetBinding{}).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf), builder.WithPredicates(changes.Existence())).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf),
+			builder.WithPredicates(changes.Existence())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the binding controller: %w", err)

@@ -29,7 +29,8 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	}
 	rule, next := p.reconciler.rules[at], p.cluster.DeepCopy()
 	next.Spec.HubAcceptsClient = true
-	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey, p.reconciler.options.Clock.Now().UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey,
+		p.reconciler.options.Clock.Now().UTC().Format(time.RFC3339))
 	if !approval.SharedBootstrap(csr.Spec) {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, csr.Spec.Username)
 	}

@@ -167,7 +167,9 @@ func open(requests []*certificatesv1.CertificateSigningRequest) []*certificatesv
 
 // first sorts requests and returns maxOpen of them: those of the agents of the cluster and of its recorded requester, then the
 // others, each the oldest first. Any user with the permission may label a request with any cluster, and must not starve these.
-func first(requests []*certificatesv1.CertificateSigningRequest, name string, cluster *clusterv1.ManagedCluster) []*certificatesv1.CertificateSigningRequest {
+func first(requests []*certificatesv1.CertificateSigningRequest, name string,
+	cluster *clusterv1.ManagedCluster,
+) []*certificatesv1.CertificateSigningRequest {
 	recorded := ""
 	if cluster != nil {
 		recorded = cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]

@@ -54,7 +54,8 @@ type kit struct {
 func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme),
+		corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
@@ -110,10 +111,12 @@ func newRequest(t *testing.T, requester string, groups []string) *certificatesv1
 		t.Fatal(err)
 	}
 	out := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{
-		Name: "r", UID: "request-r", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"}, Annotations: map[string]string{clusterv1.ClusterUIDAnnotationKey: uid},
+		Name: "r", UID: "request-r", Labels: map[string]string{clusterv1.ClusterNameLabelKey: "c1"},
+		Annotations: map[string]string{clusterv1.ClusterUIDAnnotationKey: uid},
 	}}
 	out.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-	out.Spec.SignerName, out.Spec.Usages = certificatesv1.KubeAPIServerClientSignerName, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
+	out.Spec.SignerName, out.Spec.Usages = certificatesv1.KubeAPIServerClientSignerName,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
 	out.Spec.Username, out.Spec.Groups = requester, groups
 	return out
 }
@@ -123,7 +126,8 @@ func (k kit) reconcile(t *testing.T) (approved bool, pinned string, err error) {
 	t.Helper()
 	_, err = k.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "c1"}})
 	request, cluster := &certificatesv1.CertificateSigningRequest{}, &clusterv1.ManagedCluster{}
-	if err := errors.Join(k.Get(t.Context(), client.ObjectKey{Name: "r"}, request), k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster)); err != nil {
+	if err := errors.Join(k.Get(t.Context(), client.ObjectKey{Name: "r"}, request),
+		k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster)); err != nil {
 		t.Fatal(err)
 	}
 	return approval.Finished(request), cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], err
@@ -159,7 +163,10 @@ func TestAJoinTokenIsGoodForOneCertificate(t *testing.T) {
 	if err := k.Get(t.Context(), client.ObjectKey{Name: "c1"}, cluster); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "request-r", clusterv1.AgentNameAnnotationKey: "a"}
+	want := map[string]string{
+		clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "request-r",
+		clusterv1.AgentNameAnnotationKey: "a",
+	}
 	if !maps.Equal(cluster.Annotations, want) {
 		t.Errorf("annotations are %v, want %v", cluster.Annotations, want)
 	}
@@ -208,7 +215,8 @@ func TestSetAgent(t *testing.T) {
 	}
 	renewal := func(agent string, at int64) *certificatesv1.CertificateSigningRequest {
 		out := first("renewal", at)
-		out.Spec.Username, out.Spec.Groups = registration.AgentUser("c1", agent), []string{registration.AgentGroup("c1"), registration.AgentsGroup}
+		out.Spec.Username, out.Spec.Groups = registration.AgentUser("c1", agent),
+			[]string{registration.AgentGroup("c1"), registration.AgentsGroup}
 		return out
 	}
 	written := func(uid types.UID, version string) *certificatesv1.CertificateSigningRequest {
@@ -218,7 +226,8 @@ func TestSetAgent(t *testing.T) {
 	}
 	waiting, denied, foreign := first("w", 9), first("d", 9), first("f", 9)
 	waiting.Status.Conditions = nil
-	denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied})
+	denied.Status.Conditions = append(denied.Status.Conditions,
+		certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied})
 	foreign.Spec.SignerName = "example.com/other"
 	type requests = []*certificatesv1.CertificateSigningRequest
 	for sentence, test := range map[string]struct {
@@ -262,7 +271,8 @@ func TestRequestsOfOtherUsersStarveNoAgent(t *testing.T) {
 	for i := range 2 * maxOpen {
 		requests = append(requests, request(fmt.Sprintf("other-%03d", i), registration.AgentUser("c10", "a"), time.Hour))
 	}
-	requests = append(requests, request("agent", registration.AgentUser("c1", "b"), 0), request("joins", registration.JoinUser("c1"), time.Minute))
+	requests = append(requests, request("agent", registration.AgentUser("c1", "b"), 0),
+		request("joins", registration.JoinUser("c1"), time.Minute))
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: "c1", Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser("c1")},
 	}}

@@ -29,7 +29,8 @@ func usedJoinToken(
 		return nil, 0
 	}
 	for _, request := range requests {
-		if cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] == string(request.UID) && request.Spec.UID != "" && len(request.Status.Certificate) > 0 &&
+		if cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] == string(request.UID) && request.Spec.UID != "" &&
+			len(request.Status.Certificate) > 0 &&
 			request.Spec.Username == registration.JoinUser(cluster.Name) {
 			return request, max(0, approvedAt(request).Add(fetchTime).Sub(now))
 		}

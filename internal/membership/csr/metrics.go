@@ -32,10 +32,12 @@ func NewMetrics(registry prometheus.Registerer, pending func() int) *Metrics {
 func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 
 func newMetrics(set *telemetry.Set, pending func() int) *Metrics {
-	set.Scraped("berth_certificate_requests_pending", "CertificateSigningRequests of agents that wait for an administrator or for a change of their cluster.",
+	set.Scraped("berth_certificate_requests_pending", "CertificateSigningRequests of agents that wait for an administrator or for "+
+		"a change of their cluster.",
 		func(emit telemetry.Emit) { emit(float64(pending())) })
 	return &Metrics{finished: set.Counter("berth_certificate_requests_total",
-		"CertificateSigningRequests of agents that the manager approved or denied.", telemetry.Label{Name: "result", Values: []string{resultApproved, resultDenied}})}
+		"CertificateSigningRequests of agents that the manager approved or denied.",
+		telemetry.Label{Name: "result", Values: []string{resultApproved, resultDenied}})}
 }
 
 // AddApproved counts an approved request.

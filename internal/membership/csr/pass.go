@@ -68,7 +68,8 @@ func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSignin
 		if decision.Reason == approval.ReasonIdentityConflict && p.conflict == "" {
 			p.conflict = decision.Message
 		}
-		log.FromContext(ctx).V(1).Info("the certificate request waits", "request", csr.Name, "reason", decision.Reason, "message", decision.Message)
+		log.FromContext(ctx).V(1).Info("the certificate request waits", "request", csr.Name, "reason", decision.Reason, "message",
+			decision.Message)
 		return p.acceptByRule(ctx, csr, decision)
 	case approval.Ignore:
 	}

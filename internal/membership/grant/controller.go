@@ -38,7 +38,10 @@ const (
 )
 
 // Right is the permission that a binding needs.
-var Right = access.Permission{Verb: "create", Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersets/bind"} //nolint:gochecknoglobals // a constant of a struct type
+var Right = access.Permission{
+	Verb: "create", Group: clusterv1beta2.GroupVersion.Group,
+	Resource: "managedclustersets/bind",
+} //nolint:gochecknoglobals // a constant of a struct type
 
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=list;watch;create;patch;delete
@@ -79,7 +82,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !guarded {
 		again = guardRetry
 	}
-	err = errors.Join(err, r.removeAll(ctx, revoked(bindings.Items, allowed)), r.relabel(ctx, bindings.Items, guarded), r.grant(ctx, namespace, bindings.Items, allowed, guarded))
+	err = errors.Join(err, r.removeAll(ctx, revoked(bindings.Items, allowed)), r.relabel(ctx, bindings.Items, guarded),
+		r.grant(ctx, namespace, bindings.Items, allowed, guarded))
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
@@ -115,7 +119,8 @@ func (r *reconciler) relabel(ctx context.Context, there []clusterv1beta2.Managed
 		}
 		err := r.client.Patch(ctx, next, apply.Fenced(binding))
 		if err != nil && !apply.IsConflict(err) && !apierrors.IsNotFound(err) {
-			faults = append(faults, fmt.Errorf("labelling the binding of ManagedClusterSet %s to namespace %s: %w", binding.Name, binding.Namespace, err))
+			faults = append(faults, fmt.Errorf("labelling the binding of ManagedClusterSet %s to namespace %s: %w", binding.Name, binding.Namespace,
+				err))
 		}
 	}
 	return errors.Join(faults...)
@@ -143,7 +148,9 @@ func (r *reconciler) removeAll(ctx context.Context, over []*clusterv1beta2.Manag
 }
 
 // grant binds every allowed set that is not bound yet. A failure does not stop the others.
-func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet, guarded bool) error {
+func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet,
+	guarded bool,
+) error {
 	if !allowed.All && allowed.Names.Len() == 0 {
 		return nil
 	}

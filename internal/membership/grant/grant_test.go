@@ -43,7 +43,8 @@ func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, ob
 	index := access.NewIndex()
 	if names != nil {
 		index.SetRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "binder"}, Rules: []rbacv1.PolicyRule{{
-			Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group}, Resources: []string{"managedclustersets/bind"}, ResourceNames: names,
+			Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group}, Resources: []string{"managedclustersets/bind"},
+			ResourceNames: names,
 		}}})
 		index.SetBinding(&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "binder"},
@@ -111,8 +112,16 @@ func TestGrant(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"a granted set is bound":                          {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*"}},
-		"a grant of all sets binds all":                   {all, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*", "team/prod*"}},
+		"a granted set is bound": {
+			[]string{"dev"},
+			[]client.Object{mine, set("dev"), set("prod")},
+			[]string{"team/dev*"},
+		},
+		"a grant of all sets binds all": {
+			all,
+			[]client.Object{mine, set("dev"), set("prod")},
+			[]string{"team/dev*", "team/prod*"},
+		},
 		"a literal star binds nothing":                    {[]string{"*"}, []client.Object{mine, set("dev")}, nil},
 		"a set that does not exist is not bound":          {[]string{"dev"}, []client.Object{mine}, nil},
 		"a set that is being deleted is not bound":        {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
@@ -121,12 +130,24 @@ func TestGrant(t *testing.T) {
 		"an account that is being deleted grants nothing": {[]string{"dev"}, []client.Object{goingAccount, set("dev"), grantBinding("dev")}, nil},
 		"a binding is removed with the grant":             {none, []client.Object{mine, set("dev"), grantBinding("dev")}, nil},
 		"a binding is removed with the account":           {[]string{"dev"}, []client.Object{set("dev"), grantBinding("dev")}, nil},
-		"a smaller grant removes the other bindings":      {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), grantBinding("dev"), grantBinding("prod")}, []string{"team/dev*"}},
-		"a binding of a deleted set stays":                {[]string{"dev"}, []client.Object{mine, grantBinding("dev")}, []string{"team/dev*"}},
-		"a user's binding is not marked":                  {[]string{"dev"}, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a user's binding stays without a grant":          {none, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a user's binding stays without an account":       {none, []client.Object{set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a user's binding does not affect other grants":   {all, []client.Object{mine, set("dev"), set("prod"), userBinding("dev")}, []string{"team/dev", "team/prod*"}},
+		"a smaller grant removes the other bindings": {
+			[]string{"dev"},
+			[]client.Object{mine, set("dev"), set("prod"), grantBinding("dev"), grantBinding("prod")},
+			[]string{"team/dev*"},
+		},
+		"a binding of a deleted set stays": {[]string{"dev"}, []client.Object{mine, grantBinding("dev")}, []string{"team/dev*"}},
+		"a user's binding is not marked": {
+			[]string{"dev"},
+			[]client.Object{mine, set("dev"), userBinding("dev")},
+			[]string{"team/dev"},
+		},
+		"a user's binding stays without a grant":    {none, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a user's binding stays without an account": {none, []client.Object{set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a user's binding does not affect other grants": {
+			all,
+			[]client.Object{mine, set("dev"), set("prod"), userBinding("dev")},
+			[]string{"team/dev", "team/prod*"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
@@ -168,7 +189,8 @@ func TestFailuresAreIndependent(t *testing.T) {
 			},
 		}
 	}
-	r := newReconciler(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), grantBinding("x"), grantBinding("y"))
+	r := newReconciler(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), grantBinding("x"),
+		grantBinding("y"))
 	if _, err := r.Reconcile(t.Context(), request(team)); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
@@ -242,7 +264,9 @@ func TestNormalRefusals(t *testing.T) {
 // TestABindingThatChangedIsNotRemoved: a delete has the version of the binding as a precondition.
 func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 	var got *metav1.Preconditions
-	r := newReconciler(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	r := newReconciler(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object,
+		opts ...client.DeleteOption,
+	) error {
 		options := (&client.DeleteOptions{}).ApplyOptions(opts)
 		got = options.Preconditions
 		return apierrors.NewConflict(schema.GroupResource{Resource: "managedclustersetbindings"}, o.GetName(), errBoom)
@@ -279,11 +303,15 @@ func TestDeprecatedLabels(t *testing.T) {
 		guarded bool
 		want    map[string]string
 	}{
-		"the new label is guarded":     {true, map[string]string{"a": "b", "berth-project.io/binding-made-by": "grant"}},
-		"the new label is not guarded": {false, map[string]string{"a": "b", "berth-project.io/binding-made-by": "grant", "cluster.open-cluster-management.io/binding-made-by": "grant"}},
+		"the new label is guarded": {true, map[string]string{"a": "b", "berth-project.io/binding-made-by": "grant"}},
+		"the new label is not guarded": {false, map[string]string{
+			"a": "b", "berth-project.io/binding-made-by": "grant",
+			"cluster.open-cluster-management.io/binding-made-by": "grant",
+		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), set("prod"), older("dev"), older("prod"), userBinding("mine"))
+			r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), set("prod"), older("dev"), older("prod"),
+				userBinding("mine"))
 			r.guarded = func(context.Context) (bool, error) { return test.guarded, nil }
 			if err := r.reconcileNow(t); err != nil {
 				t.Fatal(err)

@@ -83,7 +83,10 @@ func lease(name string, before time.Duration) *coordinationv1.Lease {
 // globalSet is the set `global`. With a time, its health has been suspended since that long before noon.
 func globalSet(suspended ...time.Duration) *clusterv1beta2.ManagedClusterSet {
 	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName, Generation: 1}}
-	out.Status.Conditions = []metav1.Condition{{Type: clusterv1beta2.ManagedClusterSetConditionEmpty, Status: "False", Reason: "ClustersSelected"}}
+	out.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1beta2.ManagedClusterSetConditionEmpty, Status: "False",
+		Reason: "ClustersSelected",
+	}}
 	for _, before := range suspended {
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
 			Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: clusterv1beta2.ReasonTooManySilent,

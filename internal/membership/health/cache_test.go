@@ -62,8 +62,14 @@ func TestDisruptionIsDetected(t *testing.T) {
 		"clusters that are being deleted do not count":  {55, 4, 3, repeat(4, healthyCluster("u").terminating()), true},
 		"denied clusters count":                         {55, 4, 3, repeat(4, healthyCluster("u").condition(accepted, "False")), false},
 		"unhealthy clusters count":                      {55, 4, 3, repeat(4, healthyCluster("u").condition(available, "False")), false},
-		"clusters reported Unknown a grace period ago do not count as silent": {55, 10, 5, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), false},
-		"clusters reported Unknown a grace period ago do not count as live":   {55, 5, 3, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), true},
+		"clusters reported Unknown a grace period ago do not count as silent": {
+			55, 10, 5,
+			repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), false,
+		},
+		"clusters reported Unknown a grace period ago do not count as live": {
+			55, 5, 3,
+			repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), true,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := startedCache(test.limit, test.clusters, test.silent, almost)
@@ -246,11 +252,17 @@ func TestEnqueue(t *testing.T) {
 		"the report changes": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Status.Conditions[2].Status = "False" }), noon)
 		}, false, []string{"c"}},
-		"a taint changes": {func(r *healthCache) { r.setCluster(healthyCluster("c").tainted(since("gpu", 0)).Obj(), noon) }, false, []string{"c"}},
+		"a taint changes": {
+			func(r *healthCache) { r.setCluster(healthyCluster("c").tainted(since("gpu", 0)).Obj(), noon) }, false,
+			[]string{"c"},
+		},
 		"the lease period changes": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds++ }), noon)
 		}, false, []string{"c"}},
-		"a cluster is being deleted": {func(r *healthCache) { r.setCluster(healthyCluster("c").terminating().Obj(), noon) }, false, []string{"c"}},
+		"a cluster is being deleted": {
+			func(r *healthCache) { r.setCluster(healthyCluster("c").terminating().Obj(), noon) }, false,
+			[]string{"c"},
+		},
 
 		"in the first pass, the informer shows a write of the controller": {func(r *healthCache) {
 			r.firstPass = true
@@ -268,12 +280,19 @@ func TestEnqueue(t *testing.T) {
 			r.setCluster(version("2", since(unreachable, 0)), noon)
 		}, false, []string{fleetRequest}},
 
-		"suspended: a lease is renewed":                       {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
-		"suspended: the lease of a silent cluster is renewed": {func(r *healthCache) { r.setLease("silent", noon, noon) }, true, []string{fleetRequest}},
-		"suspended: a lease is deleted":                       {func(r *healthCache) { r.removeLease("c") }, true, []string{fleetRequest, "c"}},
-		"suspended: a cluster is gone":                        {func(r *healthCache) { r.removeCluster("silent") }, true, []string{fleetRequest}},
-		"suspended: the report changes":                       {func(r *healthCache) { r.setCluster(healthyCluster("c").condition(available, "False").Obj(), noon) }, true, []string{fleetRequest, "c"}},
-		"suspended: the controller writes":                    {func(r *healthCache) { r.setWritten(healthyCluster("c").condition(available, "Unknown").Obj(), noon) }, true, nil},
+		"suspended: a lease is renewed": {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
+		"suspended: the lease of a silent cluster is renewed": {
+			func(r *healthCache) { r.setLease("silent", noon, noon) }, true,
+			[]string{fleetRequest},
+		},
+		"suspended: a lease is deleted": {func(r *healthCache) { r.removeLease("c") }, true, []string{fleetRequest, "c"}},
+		"suspended: a cluster is gone":  {func(r *healthCache) { r.removeCluster("silent") }, true, []string{fleetRequest}},
+		"suspended: the report changes": {func(r *healthCache) {
+			r.setCluster(healthyCluster("c").condition(available, "False").Obj(), noon)
+		}, true, []string{fleetRequest, "c"}},
+		"suspended: the controller writes": {func(r *healthCache) {
+			r.setWritten(healthyCluster("c").condition(available, "Unknown").Obj(), noon)
+		}, true, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newHealthCache(55, false)

@@ -72,7 +72,10 @@ func names(count int) (out []string) {
 // TestLivenessIgnoresWrittenTimes: the times in the leases do not count. A cluster that renews its lease is available, and a cluster
 // that stops is reported Unknown a grace period later. Reporting is never suspended.
 func TestLivenessIgnoresWrittenTimes(t *testing.T) {
-	for _, ahead := range []time.Duration{0, -6 * period, 6 * period, -365 * 24 * time.Hour, 365 * 24 * time.Hour, -200 * 365 * 24 * time.Hour} {
+	for _, ahead := range []time.Duration{
+		0, -6 * period, 6 * period, -365 * 24 * time.Hour, 365 * 24 * time.Hour,
+		-200 * 365 * 24 * time.Hour,
+	} {
 		t.Run(fmt.Sprint("ahead by ", ahead), func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
 			l.cache.limit = 100
@@ -231,7 +234,9 @@ func TestAnOrdinaryRestartOfTheWatchChangesNothing(t *testing.T) {
 // TestSilenceIsConfirmed: the API server has a renewal that the watch has not shown yet.
 func TestSilenceIsConfirmed(t *testing.T) {
 	failing := false
-	l := newLoop(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	l := newLoop(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+		opts ...client.GetOption,
+	) error {
 		if _, ok := o.(*coordinationv1.Lease); ok && failing {
 			return errBoom
 		}

@@ -49,7 +49,8 @@ func Add(mgr manager.Manager, options Options) error {
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.unjoined(), tainted: options.Tainted, clock: options.Clock,
+			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.unjoined(), tainted: options.Tainted,
+			clock:   options.Clock,
 			metrics: NewMetrics(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
 			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 		},

@@ -45,7 +45,8 @@ type loop struct {
 func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *loop {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme),
+		coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	l := &loop{clock: testclock.NewFakePassiveClock(noon)}
@@ -56,7 +57,9 @@ func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object
 			l.writes++
 			return c.Patch(ctx, o, p, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
 			l.writes++
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
@@ -78,7 +81,8 @@ func (l *loop) start(hub client.Client, enqueue func(string)) {
 		h.enqueue = enqueue
 	}
 	l.reconciler = &reconciler{
-		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: NewMetrics(prometheus.NewRegistry(), h.state), recorder: eventRecorder{&l.events},
+		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: NewMetrics(prometheus.NewRegistry(), h.state),
+		recorder:  eventRecorder{&l.events},
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 	}
 }
@@ -226,11 +230,15 @@ func TestLeaseIsCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "managed-cluster-lease", Labels: map[string]string{"open-cluster-management.io/cluster-name": "c"}},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("managed-cluster-lease"), RenewTime: &metav1.MicroTime{Time: noon}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "c", Name: "managed-cluster-lease",
+			Labels: map[string]string{"open-cluster-management.io/cluster-name": "c"},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: new("managed-cluster-lease"), RenewTime: &metav1.MicroTime{Time: noon}},
 	}
 	same := cmp.Comparer(func(a, b *metav1.MicroTime) bool { return a.Equal(b) })
-	if diff := cmp.Diff(want, got, same, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {
+	if diff := cmp.Diff(want, got, same, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"),
+		cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {
 		t.Errorf("lease (-want +got):\n%s", diff)
 	}
 	l.show(t)
@@ -256,7 +264,9 @@ func TestLeaseCannotBeCreated(t *testing.T) {
 		"another error":                  {errBoom, errBoom, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLoop(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			l := newLoop(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration,
+				...client.ApplyOption,
+			) error {
 				return test.refusal
 			}}, cluster("c").condition(accepted, "True").condition(available, "False").Obj())
 			result, err := l.run(t, "c")
@@ -279,7 +289,9 @@ func TestFailures(t *testing.T) {
 				}
 				return c.Patch(ctx, o, p, opts...)
 			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+				opts ...client.SubResourcePatchOption,
+			) error {
 				if resource == fmt.Sprintf("%T", o) {
 					return err
 				}
@@ -313,7 +325,10 @@ func TestFailures(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, refusing(test.refusal, test.resource), healthyCluster("c").Obj(), lease("c", time.Hour), globalSet())
 			if test.name == fleetRequest {
-				l.cache.disruption = &fullDisruption{condition: metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: "Test"}}
+				l.cache.disruption = &fullDisruption{condition: metav1.Condition{
+					Type:   clusterv1beta2.ManagedClusterSetConditionHealthSuspended,
+					Status: "True", Reason: "Test",
+				}}
 				for _, b := range repeat(5, healthyCluster("silent")) {
 					l.cache.observe(b, time.Hour)
 				}
@@ -345,7 +360,11 @@ func TestEventNamespace(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"in the namespace of the cluster":                {healthyCluster("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
+		"in the namespace of the cluster": {
+			healthyCluster("c"),
+			[]client.Object{lease("c", time.Hour)},
+			[]string{"c/c AvailableUnknown"},
+		},
 		"without a namespace if it has no lease":         {cluster("c").condition(available, "False"), nil, []string{"/c Unavailable"}},
 		"not emitted while the cluster is being deleted": {healthyCluster("c").terminating(), []client.Object{lease("c", time.Hour)}, nil},
 		"not emitted before the first report":            {cluster("c").condition(accepted, "True"), []client.Object{lease("c", 0)}, nil},

@@ -71,8 +71,10 @@ func (h *healthCache) detectDisruption(now time.Time) {
 		Type:   clusterv1beta2.ManagedClusterSetConditionHealthSuspended,
 		Status: metav1.ConditionTrue,
 		Reason: clusterv1beta2.ReasonTooManySilent,
-		Message: fmt.Sprintf("%d of %d joined ManagedClusters stopped renewing their leases at about the same time, more than %d %%: the hub or its network is probably at fault. "+
-			"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub", found.silent, found.joined, h.limit),
+		Message: fmt.Sprintf("%d of %d joined ManagedClusters stopped renewing their leases at about the same time, more than %d %%: the hub or "+
+			"its network is probably at fault. "+
+			"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub", found.silent,
+			found.joined, h.limit),
 		LastTransitionTime: stamp(now),
 	}}
 	h.enqueue(fleetRequest)

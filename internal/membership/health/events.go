@@ -57,7 +57,8 @@ func clusterClockEvent(cluster string, status metav1.ConditionStatus) telemetry.
 	if status == metav1.ConditionFalse {
 		return telemetry.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonClockOutOfSync, Action: actionClockCompared,
-			Note: fmt.Sprintf("The clock of ManagedCluster %s differs from the clock of the hub by more than five lease periods. Set the clock of the cluster; its conditions and taints stay as they are", cluster),
+			Note: fmt.Sprintf("The clock of ManagedCluster %s differs from the clock of the hub by more than five lease periods. Set the clock of "+
+				"the cluster; its conditions and taints stay as they are", cluster),
 		}
 	}
 	return telemetry.Event{
@@ -79,7 +80,8 @@ func managerClockEvent(direction, skewed, measured int) telemetry.Event {
 	case direction > 0:
 		side = "ahead of"
 	}
-	event.Note = fmt.Sprintf("The clocks of %d of %d ManagedClusters are %s the clock of the manager by more than five lease periods, so the clock of the manager "+
+	event.Note = fmt.Sprintf("The clocks of %d of %d ManagedClusters are %s the clock of the manager by more than five lease periods, "+
+		"so the clock of the manager "+
 		"is probably wrong. No condition ClockSynced is written. Set the clock of the manager's host", skewed, measured, side)
 	return event
 }

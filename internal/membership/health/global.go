@@ -71,7 +71,8 @@ func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	before := r.clockSuspected
 	r.clockSuspected = direction
 	event := managerClockEvent(direction, found.sameDirection, found.recent)
-	log.FromContext(ctx).Info("the trust in the clock of the manager has changed", "suspected", direction != 0, "before", before, "message", event.Note)
+	log.FromContext(ctx).Info("the trust in the clock of the manager has changed", "suspected", direction != 0, "before", before, "message",
+		event.Note)
 	set := &clusterv1beta2.ManagedClusterSet{}
 	set.Name = clusterv1beta2.GlobalClusterSetName
 	set.APIVersion, set.Kind = clusterv1beta2.GroupVersion.String(), "ManagedClusterSet"

@@ -66,7 +66,10 @@ func TestManySilentClustersSuspendHealth(t *testing.T) {
 		if l.writes != writes || got == nil {
 			t.Fatalf("%s: %d writes, condition %v, want %d", when, l.writes, got, writes)
 		}
-		want := metav1.Condition{Type: "HealthSuspended", Status: status, Reason: got.Reason, Message: message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(since))}
+		want := metav1.Condition{
+			Type: "HealthSuspended", Status: status, Reason: got.Reason, Message: message, ObservedGeneration: 1,
+			LastTransitionTime: metav1.NewTime(noon.Add(since)),
+		}
 		same := cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })
 		if diff := cmp.Diff(want, *got, same); diff != "" {
 			t.Errorf("%s: condition (-want +got):\n%s", when, diff)
@@ -81,7 +84,8 @@ func TestManySilentClustersSuspendHealth(t *testing.T) {
 			}
 		}
 	}
-	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
+	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its " +
+		"network is probably at fault. " +
 		"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub"
 	check("at once", 1, "True", message, 0, "/global HealthSuspended")
 	l.clock.SetTime(noon.Add(time.Hour))
@@ -117,7 +121,9 @@ func TestUnknownClustersStayUnknown(t *testing.T) {
 // TestDisruptionEndsOnlyOnceStored: a disruption ends once its end is stored, so that a restart does not restore it.
 func TestDisruptionEndsOnlyOnceStored(t *testing.T) {
 	broken := false
-	l := newLoop(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	l := newLoop(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+		opts ...client.SubResourcePatchOption,
+	) error {
 		if broken {
 			return errBoom
 		}

@@ -69,14 +69,17 @@ func newMetrics(set *telemetry.Set, state func() State) *Metrics {
 		suspended: set.Collected("berth_health_suspended",
 			"1 while so many clusters are silent that the hub itself may be at fault, so that no further cluster is reported or tainted, else 0."),
 		clock: set.Collected("berth_health_manager_clock_suspected",
-			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than five lease periods, else 0."),
+			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than "+
+				"five lease periods, else 0."),
 		unjoinedSelected: set.Collected("berth_health_unjoined_selected",
-			"ManagedClusters that were selected at the start although they never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
+			"ManagedClusters that were selected at the start although they never joined or are denied. While it is above 0, no such cluster is "+
+				"tainted unless --taint-unjoined is set."),
 		held: set.Collected("berth_clusters_evictions_held",
 			"ManagedClusters with the condition WorkEvictionHeld: the objects of works stay there, although the hub has lost the works."),
 		taints: set.Counter("berth_health_taints_total",
 			"Health taints that were added or removed, by key without its domain.",
-			telemetry.Label{Name: "taint", Values: []string{stateUnreachable, stateUnavailable, stateDenied}}, telemetry.Label{Name: "change", Values: []string{taintAdded, taintRemoved}}),
+			telemetry.Label{Name: "taint", Values: []string{stateUnreachable, stateUnavailable, stateDenied}},
+			telemetry.Label{Name: "change", Values: []string{taintAdded, taintRemoved}}),
 	}
 }
 
@@ -93,7 +96,8 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	state := m.state()
 	for health, count := range map[string]int{
-		stateAvailable: state.Available, stateUnavailable: state.Unavailable, stateUnreachable: state.Unreachable, stateUnreported: state.Unreported,
+		stateAvailable: state.Available, stateUnavailable: state.Unavailable, stateUnreachable: state.Unreachable,
+		stateUnreported: state.Unreported,
 	} {
 		to <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(count), health)
 	}

@@ -78,12 +78,14 @@ func (o *outageSimulation) renewLeases() {
 			want = metav1.ConditionFalse
 		}
 		if readFacts(cluster, false).available != want {
-			if err := o.client.Status().Update(o.t.Context(), builder{cluster}.conditionSince(available, string(want), o.clock.Now()).Obj()); err != nil {
+			if err := o.client.Status().Update(o.t.Context(), builder{cluster}.conditionSince(available, string(want), o.clock.Now()).Obj()); err !=
+				nil {
 				o.t.Fatal(err)
 			}
 		}
 		lease := lease(name, noon.Sub(o.clock.Now()))
-		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, lease.Spec.RenewTime.Format(metav1.RFC3339Micro)))
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`,
+			lease.Spec.RenewTime.Format(metav1.RFC3339Micro)))
 		if err := o.client.Patch(o.t.Context(), lease, patch); err != nil {
 			o.t.Fatal(err)
 		}
@@ -154,7 +156,8 @@ func (o *outageSimulation) checkInvariants(name string, suspended bool) {
 			o.t.Errorf("%s is reported Unknown during a disruption", name)
 		}
 		if now.Before(o.lastRenewal[name].Add(testGrace)) || now.Before(o.startedAt.Add(testGrace)) {
-			o.t.Errorf("%s is reported Unknown %s after its last renewal, and %s after the start", name, now.Sub(o.lastRenewal[name]), now.Sub(o.startedAt))
+			o.t.Errorf("%s is reported Unknown %s after its last renewal, and %s after the start", name, now.Sub(o.lastRenewal[name]),
+				now.Sub(o.startedAt))
 		}
 		silent, count := o.countSilent(now)
 		if silent > 2 && silent*100 > 55*count {

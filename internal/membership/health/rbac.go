@@ -1,7 +1,7 @@
 package health
 
-// The permissions of the controller. config/rbac is generated from them. It reads and creates leases of one name only. The webhook checks the
-// permission for the taints, see internal/admission/managedcluster.
+// The permissions of the controller. config/rbac is generated from them. It reads and creates leases of one name only. The webhook checks
+// the permission for the taints, see internal/admission/managedcluster.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters/status,verbs=patch

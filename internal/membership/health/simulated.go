@@ -35,7 +35,8 @@ func simulatedConditions() []string {
 func readSimulation(cluster *clusterv1.ManagedCluster) simulationState {
 	count := 0
 	for _, condition := range cluster.Status.Conditions {
-		if registration.Simulated(condition) && condition.Status == metav1.ConditionTrue && slices.Contains(simulatedConditions(), condition.Type) {
+		if registration.Simulated(condition) && condition.Status == metav1.ConditionTrue &&
+			slices.Contains(simulatedConditions(), condition.Type) {
 			count++
 		}
 	}

@@ -76,7 +76,10 @@ func changeDenied(change taintChange, wanted presence, now time.Time) taintChang
 	switch {
 	case wanted == present && !hasNoSelect(change.taints, key):
 		change.added = append(change.added, key)
-		change.taints = append(slices.Clip(change.taints), clusterv1.Taint{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: stamp(now)})
+		change.taints = append(slices.Clip(change.taints), clusterv1.Taint{
+			Key: key, Effect: clusterv1.TaintEffectNoSelect,
+			TimeAdded: stamp(now),
+		})
 	case wanted == absent && at >= 0:
 		change.removed = append(change.removed, key)
 		change.taints = slices.Delete(slices.Clone(change.taints), at, at+1)

@@ -25,14 +25,38 @@ func TestChangeTaints(t *testing.T) {
 		added  []string
 		gone   []string
 	}{
-		"a silent cluster is tainted now":                     {nil, unreachable, "unreachable since 0s", []string{unreachable}, nil},
-		"an unhealthy cluster is tainted now":                 {nil, unavailable, "unavailable since 0s", []string{unavailable}, nil},
-		"an existing taint stays as it is":                    {[]clusterv1.Taint{hour}, unreachable, "unreachable since 1h0m0s", nil, nil},
-		"both are removed with the outage":                    {[]clusterv1.Taint{hour, gpu, day}, "", "gpu", nil, []string{unavailable, unreachable}},
-		"other taints keep their place":                       {[]clusterv1.Taint{gpu}, unreachable, "gpu, unreachable since 0s", []string{unreachable}, nil},
-		"unreachable becomes unavailable, with the same time": {[]clusterv1.Taint{hour, gpu}, unavailable, "unavailable since 1h0m0s, gpu", []string{unavailable}, []string{unreachable}},
-		"unavailable becomes unreachable, with the same time": {[]clusterv1.Taint{gpu, day}, unreachable, "gpu, unreachable since 24h0m0s", []string{unreachable}, []string{unavailable}},
-		"a taint without a time gets the current time":        {[]clusterv1.Taint{timeless}, unavailable, "unavailable since 0s", []string{unavailable}, []string{unreachable}},
+		"a silent cluster is tainted now":     {nil, unreachable, "unreachable since 0s", []string{unreachable}, nil},
+		"an unhealthy cluster is tainted now": {nil, unavailable, "unavailable since 0s", []string{unavailable}, nil},
+		"an existing taint stays as it is":    {[]clusterv1.Taint{hour}, unreachable, "unreachable since 1h0m0s", nil, nil},
+		"both are removed with the outage": {
+			[]clusterv1.Taint{hour, gpu, day},
+			"", "gpu", nil,
+			[]string{unavailable, unreachable},
+		},
+		"other taints keep their place": {
+			[]clusterv1.Taint{gpu},
+			unreachable, "gpu, unreachable since 0s",
+			[]string{unreachable},
+			nil,
+		},
+		"unreachable becomes unavailable, with the same time": {
+			[]clusterv1.Taint{hour, gpu},
+			unavailable, "unavailable since 1h0m0s, gpu",
+			[]string{unavailable},
+			[]string{unreachable},
+		},
+		"unavailable becomes unreachable, with the same time": {
+			[]clusterv1.Taint{gpu, day},
+			unreachable, "gpu, unreachable since 24h0m0s",
+			[]string{unreachable},
+			[]string{unavailable},
+		},
+		"a taint without a time gets the current time": {
+			[]clusterv1.Taint{timeless},
+			unavailable, "unavailable since 0s",
+			[]string{unavailable},
+			[]string{unreachable},
+		},
 		"of both taints, the wanted one stays": {
 			[]clusterv1.Taint{hour, day}, unreachable, "unreachable since 1h0m0s", nil, []string{unavailable},
 		},
@@ -101,7 +125,8 @@ func TestChangeTaintsAlways(t *testing.T) {
 				}
 			}
 			for _, key := range []string{unreachable, unavailable} {
-				if has := slices.ContainsFunc(got.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) }); has && key != want || !hasNoSelect(got.taints, key) && key == want {
+				if has := slices.ContainsFunc(got.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) }); has && key != want ||
+					!hasNoSelect(got.taints, key) && key == want {
 					t.Fatalf("%s, wanting %q: the taints are %s", taintText(before), want, taintText(got.taints))
 				}
 			}

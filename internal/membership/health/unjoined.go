@@ -65,7 +65,8 @@ func (s unjoinedState) condition() metav1.Condition {
 	switch s.mode {
 	case modeAll:
 		out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonTaintUnjoined
-		out.Message = "ManagedClusters that never joined are tainted unreachable, and those that are denied " + clusterv1.ManagedClusterTaintDenied
+		out.Message = "ManagedClusters that never joined are tainted unreachable, and those that are denied " +
+			clusterv1.ManagedClusterTaintDenied
 	case modeReported:
 		out.Reason = clusterv1beta2.ReasonTaintReportedOnly
 		out.Message = "Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
@@ -77,7 +78,8 @@ func (s unjoinedState) condition() metav1.Condition {
 		}
 		out.Reason = clusterv1beta2.ReasonUnjoinedSelected
 		out.Message = fmt.Sprintf("Placements have selected %d ManagedClusters that never joined or are denied: %s%s. "+
-			"No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false",
+			"No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with "+
+			"--taint-unjoined or --taint-unjoined=false",
 			len(s.selected), strings.Join(shown, ", "), more)
 	}
 	return out
@@ -148,7 +150,8 @@ func (h *healthCache) endRelease() {
 // releasable reports whether a cluster that never reported has a taint to remove.
 func (e *entry) releasable() bool {
 	return e.cluster != nil && !e.reported && !e.deleting && slices.ContainsFunc(e.cluster.Spec.Taints, func(taint clusterv1.Taint) bool {
-		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintUnreachable) || registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
+		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintUnreachable) ||
+			registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
 	})
 }
 

@@ -72,18 +72,28 @@ func (l *loop) storedUnjoined(t *testing.T) string {
 // TestClustersThatNeverJoined starts the controller with each value of the flag and several states of the hub.
 func TestClustersThatNeverJoined(t *testing.T) {
 	const (
-		all      = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are denied berth-project.io/denied"
-		reported = "False TaintReportedOnly: Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
-		rest     = ". No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false"
-		one      = "False UnjoinedClustersSelected: Placements have selected 1 ManagedClusters that never joined or are denied: "
+		all = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are " +
+			"denied berth-project.io/denied"
+		reported = "False TaintReportedOnly: Only ManagedClusters that an agent has reported are tainted: the manager runs " +
+			"with --taint-unjoined=false"
+		rest = ". No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with " +
+			"--taint-unjoined or --taint-unjoined=false"
+		one = "False UnjoinedClustersSelected: Placements have selected 1 ManagedClusters that never joined or are denied: "
 	)
-	tainted := map[string]string{"healthy": "none", "silent": "unreachable since 0s", "accepted": "unreachable since 0s", "pending": "unreachable since 0s", "denied": "denied since 0s", "refused": "unreachable since 0s, denied since 0s"}
+	tainted := map[string]string{
+		"healthy": "none", "silent": "unreachable since 0s", "accepted": "unreachable since 0s",
+		"pending": "unreachable since 0s", "denied": "denied since 0s", "refused": "unreachable since 0s, denied since 0s",
+	}
 	alone := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "none", "refused": "none"}
-	onlyReported := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
+	onlyReported := map[string]string{
+		"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s",
+		"refused": "none",
+	}
 	before := func(status metav1.ConditionStatus) *clusterv1beta2.ManagedClusterSet {
 		out := globalSet()
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
-			Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: status, Reason: "Before", LastTransitionTime: metav1.NewTime(noon),
+			Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: status, Reason: "Before",
+			LastTransitionTime: metav1.NewTime(noon),
 		})
 		return out
 	}
@@ -94,12 +104,24 @@ func TestClustersThatNeverJoined(t *testing.T) {
 		want      map[string]string
 		reported  string
 	}{
-		"no flag, no such cluster is selected":                  {TaintUnlessSelected, globalSet(), sliceOf("healthy"), tainted, all},
-		"no flag, a cluster that never reported is selected":    {TaintUnlessSelected, globalSet(), sliceOf("healthy", "silent"), alone, one + "silent" + rest},
-		"no flag, an accepted cluster is selected":              {TaintUnlessSelected, globalSet(), sliceOf("accepted"), alone, one + "accepted" + rest},
-		"no flag, a denied cluster is selected":                 {TaintUnlessSelected, globalSet(), sliceOf("denied"), alone, one + "denied" + rest},
-		"no flag, tainted before":                               {TaintUnlessSelected, before("True"), sliceOf("silent"), tainted, all},
-		"no flag, held before":                                  {TaintUnlessSelected, before("False"), sliceOf("silent"), alone, one + "silent" + rest},
+		"no flag, no such cluster is selected": {TaintUnlessSelected, globalSet(), sliceOf("healthy"), tainted, all},
+		"no flag, a cluster that never reported is selected": {
+			TaintUnlessSelected, globalSet(), sliceOf("healthy", "silent"), alone,
+			one + "silent" + rest,
+		},
+		"no flag, an accepted cluster is selected": {
+			TaintUnlessSelected, globalSet(), sliceOf("accepted"), alone,
+			one + "accepted" + rest,
+		},
+		"no flag, a denied cluster is selected": {
+			TaintUnlessSelected, globalSet(), sliceOf("denied"), alone,
+			one + "denied" + rest,
+		},
+		"no flag, tainted before": {TaintUnlessSelected, before("True"), sliceOf("silent"), tainted, all},
+		"no flag, held before": {
+			TaintUnlessSelected, before("False"), sliceOf("silent"), alone,
+			one + "silent" + rest,
+		},
 		"no flag, held before, no such cluster is selected now": {TaintUnlessSelected, before("False"), sliceOf(), tainted, all},
 		"flag true":                  {TaintUnjoined, globalSet(), sliceOf("silent"), tainted, all},
 		"flag false":                 {TaintReportedOnly, globalSet(), sliceOf("silent"), onlyReported, "nothing"},
@@ -139,7 +161,8 @@ func TestTheConditionNamesTenClusters(t *testing.T) {
 	for i := range 12 {
 		state.selected = append(state.selected, fmt.Sprintf("c%02d", i))
 	}
-	want := "Placements have selected 12 ManagedClusters that never joined or are denied: c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more. "
+	want := "Placements have selected 12 ManagedClusters that never joined or are denied: c00, c01, c02, c03, c04, c05, c06, " +
+		"c07, c08, c09 and 2 more. "
 	if got := state.condition().Message; len(got) < len(want) || got[:len(want)] != want {
 		t.Errorf("message %s", got)
 	}
@@ -167,7 +190,10 @@ func TestReportedOnlyRemovesTaints(t *testing.T) {
 	for range 2 {
 		l.decideAll(t, inventoryNames()...)
 	}
-	want := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
+	want := map[string]string{
+		"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s",
+		"refused": "none",
+	}
 	if diff := cmp.Diff(want, l.taints(t)); diff != "" || l.storedUnjoined(t)[:5] != "False" {
 		t.Errorf("the set reports %s, taints (-want +got):\n%s", l.storedUnjoined(t), diff)
 	}
@@ -246,7 +272,9 @@ func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
 // TestNoTaintBeforeTheDecisionsAreRead: no taint changes while the decisions cannot be read.
 func TestNoTaintBeforeTheDecisionsAreRead(t *testing.T) {
 	failing := true
-	l := newLoop(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+	l := newLoop(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		opts ...client.ListOption,
+	) error {
 		if _, ok := list.(*clusterv1beta1.PlacementDecisionList); ok && failing {
 			return errBoom
 		}

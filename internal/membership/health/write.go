@@ -24,7 +24,8 @@ const fieldManager = "berth"
 const (
 	leaseStoppedMessage = "Registration agent stopped updating its lease."
 	clockSyncedMessage  = "The clock of the agent agrees with the clock of the hub."
-	clockOffMessage     = "The clock of the agent differs from the clock of the hub by more than five lease periods. Set the clock of the cluster. " +
+	clockOffMessage     = "The clock of the agent differs from the clock of the hub by more than five lease periods. Set " +
+		"the clock of the cluster. " +
 		"The other conditions and the taints stay as they are, but the agent may not be able to write its status until the clocks agree."
 )
 

@@ -119,7 +119,8 @@ func verifyChain(presented []*x509.Certificate, host, hash string) (*x509.Certif
 		}
 		return candidate, nil
 	}
-	return nil, errors.New("no authority with the hash of --ca-hash is presented: check the URL and the hash, or give the authority with --ca-file")
+	return nil, errors.New("no authority with the hash of --ca-hash is presented: check the URL and the hash, or give " +
+		"the authority with --ca-file")
 }
 
 // BootstrapKubeconfig returns the kubeconfig with which an agent requests its first certificate.

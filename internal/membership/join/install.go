@@ -94,8 +94,14 @@ func (a Agent) objects() []client.Object {
 		},
 		&coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}, ObjectMeta: own},
 		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: own, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{agentName}, Verbs: []string{"get", "update"}},
-			{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{storedKubeconfig}, Verbs: []string{"get", "update", "patch"}},
+			{
+				APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{agentName},
+				Verbs: []string{"get", "update"},
+			},
+			{
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{storedKubeconfig},
+				Verbs: []string{"get", "update", "patch"},
+			},
 		}},
 		&rbacv1.RoleBinding{
 			TypeMeta: rbac("RoleBinding"), ObjectMeta: own, Subjects: subjects,
@@ -141,7 +147,10 @@ func (a Agent) arguments() []string {
 func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 	labels := map[string]string{"app": agentName}
 	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(agentHealthPort)}}}
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path,
+			Port: intstr.FromInt32(agentHealthPort),
+		}}}
 	}
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"}, ObjectMeta: meta,
@@ -152,7 +161,8 @@ func (a Agent) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				ServiceAccountName: agentName,
 				SecurityContext: &corev1.PodSecurityContext{
-					RunAsNonRoot: new(true), RunAsUser: new(int64(unprivilegedUser)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					RunAsNonRoot: new(true), RunAsUser: new(int64(unprivilegedUser)),
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 				},
 				Containers: []corev1.Container{{
 					Name: agentName, Image: a.Image, Command: []string{"berth-agent"},

@@ -58,7 +58,8 @@ func allow(ctx context.Context, member client.Client, object *unstructured.Unstr
 		}
 		return nil
 	}
-	return member.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership) //nolint:wrapcheck // the caller names the object
+	return member.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager),
+		client.ForceOwnership) //nolint:wrapcheck // the caller names the object
 }
 
 // denyWorks deletes the permissions of files from a member.

@@ -61,7 +61,8 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 	case registration.UsesToken(stored):
 		delete(next.Annotations, clusterv1.ClusterUIDAnnotationKey)
 	default:
-		return "", fmt.Errorf("no other member requests the certificate of ManagedCluster %s: run `kubectl berth token create --cluster %s --rejoin`, "+
+		return "", fmt.Errorf("no other member requests the certificate of ManagedCluster %s: run `kubectl berth token "+
+			"create --cluster %s --rejoin`, "+
 			"start the agent of the other member with the printed command, and try again", name, name)
 	}
 	if report, ok := stored.Annotations[clusterv1.AgentTokenAnnotationKey]; ok { // that of the former agent records no member
@@ -107,7 +108,8 @@ func onlyMember(cluster string, waiting []waitingRequest) (*waitingRequest, erro
 		}
 		several = several || out != nil && found.uid() != out.uid()
 		out = found
-		lines = append(lines, fmt.Sprintf("  %s: the member with the UID %q, by %s", found.request.Name, found.uid(), found.request.Spec.Username))
+		lines = append(lines, fmt.Sprintf("  %s: the member with the UID %q, by %s", found.request.Name, found.uid(),
+			found.request.Spec.Username))
 	}
 	if several {
 		slices.Sort(lines)

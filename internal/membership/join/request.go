@@ -30,7 +30,9 @@ type waitingRequest struct {
 }
 
 // listWaiting returns the requests that wait, by cluster. The rules are those of the hub.
-func listWaiting(ctx context.Context, hub client.Client, clusters map[string]*clusterv1.ManagedCluster) (map[string][]waitingRequest, error) {
+func listWaiting(ctx context.Context, hub client.Client, clusters map[string]*clusterv1.ManagedCluster) (map[string][]waitingRequest,
+	error,
+) {
 	var list certificatesv1.CertificateSigningRequestList
 	if err := hub.List(ctx, &list, client.HasLabels{clusterv1.ClusterNameLabelKey}, client.Limit(maxRequests)); err != nil {
 		return nil, fmt.Errorf("listing certificate requests: %w", err)
@@ -84,7 +86,8 @@ func ApproveShared(ctx context.Context, hub client.Client, name string) (approve
 		for _, w := range shared {
 			names = append(names, w.request.Name)
 		}
-		return "", fmt.Errorf("%d agents request the certificate of ManagedCluster %s: approve the right one with kubectl certificate approve, and deny the others: %s",
+		return "", fmt.Errorf("%d agents request the certificate of ManagedCluster %s: approve the right one with kubectl certificate "+
+			"approve, and deny the others: %s",
 			len(shared), name, strings.Join(names, ", "))
 	}
 	request := &shared[0].request

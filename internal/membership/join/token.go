@@ -162,7 +162,10 @@ func (t Token) permissions() []client.Object {
 	name := "berth:join:" + t.Cluster
 	return []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{t.Cluster}, Verbs: []string{"get"}},
+			{
+				APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{t.Cluster},
+				Verbs: []string{"get"},
+			},
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}},
 		}},
 		&rbacv1.ClusterRoleBinding{

@@ -63,7 +63,8 @@ func OtherReporter(cluster *clusterv1.ManagedCluster) string {
 	report := cluster.Annotations[clusterv1.AgentTokenAnnotationKey]
 	uid, _, ok := strings.Cut(report, "/")
 	recorded := cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
-	if !ok || !validUID(uid) || !UsesToken(cluster) || recorded == "" || uid == recorded || report == cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] {
+	if !ok || !validUID(uid) || !UsesToken(cluster) || recorded == "" || uid == recorded ||
+		report == cluster.Annotations[clusterv1.JoinedRequestAnnotationKey] {
 		return ""
 	}
 	return uid

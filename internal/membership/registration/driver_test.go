@@ -12,17 +12,19 @@ func TestAJoinTokenIsUsedUpByTheReportOfTheMember(t *testing.T) {
 		change func(map[string]string)
 		want   bool
 	}{
-		"the first report":                       {func(map[string]string) {}, true},
-		"a report of the recorded member":        {func(a map[string]string) { a[clusterv1.ClusterUIDAnnotationKey] = "u1" }, true},
-		"a report of another member":             {func(a map[string]string) { a[clusterv1.ClusterUIDAnnotationKey] = "u2" }, false},
-		"a report of before this join token":     {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/100" }, false},
-		"a later report":                         {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/99" }, true},
-		"no report":                              {func(a map[string]string) { delete(a, clusterv1.AgentTokenAnnotationKey) }, false},
-		"a report without a member":              {func(a map[string]string) { a[clusterv1.AgentTokenAnnotationKey] = "/100" }, false},
-		"a report whose member is no UID":        {func(a map[string]string) { a[clusterv1.AgentTokenAnnotationKey] = "U 1/100" }, false},
-		"the driver csr":                         {func(a map[string]string) { delete(a, clusterv1.DriverAnnotationKey) }, false},
-		"no join token is recorded":              {func(a map[string]string) { delete(a, clusterv1.JoinRequesterAnnotationKey) }, false},
-		"the join token of a similar name is":    {func(a map[string]string) { a[clusterv1.JoinRequesterAnnotationKey] = registration.JoinUser("c10") }, false},
+		"the first report":                   {func(map[string]string) {}, true},
+		"a report of the recorded member":    {func(a map[string]string) { a[clusterv1.ClusterUIDAnnotationKey] = "u1" }, true},
+		"a report of another member":         {func(a map[string]string) { a[clusterv1.ClusterUIDAnnotationKey] = "u2" }, false},
+		"a report of before this join token": {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/100" }, false},
+		"a later report":                     {func(a map[string]string) { a[clusterv1.JoinedRequestAnnotationKey] = "u1/99" }, true},
+		"no report":                          {func(a map[string]string) { delete(a, clusterv1.AgentTokenAnnotationKey) }, false},
+		"a report without a member":          {func(a map[string]string) { a[clusterv1.AgentTokenAnnotationKey] = "/100" }, false},
+		"a report whose member is no UID":    {func(a map[string]string) { a[clusterv1.AgentTokenAnnotationKey] = "U 1/100" }, false},
+		"the driver csr":                     {func(a map[string]string) { delete(a, clusterv1.DriverAnnotationKey) }, false},
+		"no join token is recorded":          {func(a map[string]string) { delete(a, clusterv1.JoinRequesterAnnotationKey) }, false},
+		"the join token of a similar name is": {func(a map[string]string) {
+			a[clusterv1.JoinRequesterAnnotationKey] = registration.JoinUser("c10")
+		}, false},
 		"a user that is no join token, recorded": {func(a map[string]string) { a[clusterv1.JoinRequesterAnnotationKey] = "jane" }, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -56,7 +58,8 @@ func TestOtherReporterIsAnotherMemberThanTheRecordedOne(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			cluster := &clusterv1.ManagedCluster{}
 			cluster.Annotations = map[string]string{
-				clusterv1.DriverAnnotationKey: registration.DriverToken, clusterv1.ClusterUIDAnnotationKey: "u2", clusterv1.AgentTokenAnnotationKey: "u1/100",
+				clusterv1.DriverAnnotationKey: registration.DriverToken, clusterv1.ClusterUIDAnnotationKey: "u2",
+				clusterv1.AgentTokenAnnotationKey: "u1/100",
 			}
 			test.change(cluster.Annotations)
 			if got := registration.OtherReporter(cluster); got != test.want {

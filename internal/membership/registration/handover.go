@@ -71,8 +71,8 @@ func ReadHandOver(data map[string][]byte, hash string) (HandOver, error) {
 	return out, CheckHub(out.Server, out.CA)
 }
 
-// CheckHub returns why an agent cannot be handed over to a hub with a URL and a CA bundle. An agent without a bundle would accept a hub of any
-// CA of its system.
+// CheckHub returns why an agent cannot be handed over to a hub with a URL and a CA bundle. An agent without a bundle would accept a hub of
+// any CA of its system.
 func CheckHub(server string, ca []byte) error {
 	at, err := url.Parse(server)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil {

@@ -30,12 +30,16 @@ func TestReadHandOverTakesOnlyWhatWasAnnounced(t *testing.T) {
 		hash   string
 		want   error
 	}{
-		"what was announced":     {good, good.Hash(), nil},
-		"another URL":            {HandOver{"https://attacker.example", ca, "t"}, good.Hash(), errHandOverHash},
-		"another token":          {HandOver{good.Server, ca, "u"}, good.Hash(), errHandOverHash},
-		"nothing is announced":   {good, "", errHandOverHash},
-		"a URL without TLS":      {HandOver{"http://hub.example", ca, "t"}, HandOver{"http://hub.example", ca, "t"}.Hash(), errHandOverServer},
-		"a URL with a password":  {HandOver{"https://a:b@hub.example", ca, "t"}, HandOver{"https://a:b@hub.example", ca, "t"}.Hash(), errHandOverServer},
+		"what was announced":   {good, good.Hash(), nil},
+		"another URL":          {HandOver{"https://attacker.example", ca, "t"}, good.Hash(), errHandOverHash},
+		"another token":        {HandOver{good.Server, ca, "u"}, good.Hash(), errHandOverHash},
+		"nothing is announced": {good, "", errHandOverHash},
+		"a URL without TLS":    {HandOver{"http://hub.example", ca, "t"}, HandOver{"http://hub.example", ca, "t"}.Hash(), errHandOverServer},
+		"a URL with a password": {
+			HandOver{"https://a:b@hub.example", ca, "t"},
+			HandOver{"https://a:b@hub.example", ca, "t"}.Hash(),
+			errHandOverServer,
+		},
 		"no CA":                  {HandOver{good.Server, nil, "t"}, HandOver{good.Server, nil, "t"}.Hash(), errNoCertificate},
 		"no token":               {HandOver{good.Server, ca, ""}, HandOver{good.Server, ca, ""}.Hash(), errHandOverToken},
 		"fields that are merged": {HandOver{good.Server + string(ca), nil, "t"}, good.Hash(), errHandOverHash},

@@ -28,18 +28,31 @@ func TestRegistration(t *testing.T) {
 		accepts    bool
 		want       outcome
 	}{
-		"nothing was reported":                      {nil, false, outcome{}},
-		"accepted, and not reported":                {[]metav1.Condition{condition(accepted, "True", "A")}, true, outcome{}},
-		"accepted before, and not now":              {[]metav1.Condition{condition(accepted, "True", "A")}, false, outcome{Denied: true}},
-		"joined":                                    {[]metav1.Condition{condition(joined, "True", "J")}, true, outcome{Reported: true}},
-		"joined, and denied":                        {[]metav1.Condition{condition(joined, "True", "J")}, false, outcome{Reported: true, Denied: true}},
-		"available":                                 {[]metav1.Condition{condition(available, "True", "A")}, true, outcome{Reported: true}},
-		"unavailable":                               {[]metav1.Condition{condition(available, "False", "A")}, true, outcome{Reported: true}},
-		"Unknown, by another writer":                {[]metav1.Condition{condition(available, "Unknown", "A")}, true, outcome{Reported: true}},
-		"Unknown, by the hub that made the lease":   {[]metav1.Condition{condition(available, "Unknown", stopped)}, true, outcome{}},
-		"Unknown, by the hub, and it joined before": {[]metav1.Condition{condition(joined, "True", "J"), condition(available, "Unknown", stopped)}, true, outcome{Reported: true}},
-		"what is left of a simulation is no report": {[]metav1.Condition{condition(accepted, "True", "Simulated"), condition(joined, "True", "Simulated"), condition(available, "True", "Simulated")}, false, outcome{}},
-		"a simulated cluster that an agent reports": {[]metav1.Condition{condition(joined, "True", "Simulated"), condition(available, "True", "A")}, true, outcome{Reported: true}},
+		"nothing was reported":         {nil, false, outcome{}},
+		"accepted, and not reported":   {[]metav1.Condition{condition(accepted, "True", "A")}, true, outcome{}},
+		"accepted before, and not now": {[]metav1.Condition{condition(accepted, "True", "A")}, false, outcome{Denied: true}},
+		"joined":                       {[]metav1.Condition{condition(joined, "True", "J")}, true, outcome{Reported: true}},
+		"joined, and denied": {
+			[]metav1.Condition{condition(joined, "True", "J")},
+			false,
+			outcome{Reported: true, Denied: true},
+		},
+		"available":                  {[]metav1.Condition{condition(available, "True", "A")}, true, outcome{Reported: true}},
+		"unavailable":                {[]metav1.Condition{condition(available, "False", "A")}, true, outcome{Reported: true}},
+		"Unknown, by another writer": {[]metav1.Condition{condition(available, "Unknown", "A")}, true, outcome{Reported: true}},
+		"Unknown, by the hub that made the lease": {[]metav1.Condition{condition(available, "Unknown", stopped)}, true, outcome{}},
+		"Unknown, by the hub, and it joined before": {[]metav1.Condition{
+			condition(joined, "True", "J"),
+			condition(available, "Unknown", stopped),
+		}, true, outcome{Reported: true}},
+		"what is left of a simulation is no report": {[]metav1.Condition{
+			condition(accepted, "True", "Simulated"),
+			condition(joined, "True", "Simulated"), condition(available, "True", "Simulated"),
+		}, false, outcome{}},
+		"a simulated cluster that an agent reports": {[]metav1.Condition{
+			condition(joined, "True", "Simulated"),
+			condition(available, "True", "A"),
+		}, true, outcome{Reported: true}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			cluster := &clusterv1.ManagedCluster{}

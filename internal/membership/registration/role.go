@@ -29,7 +29,8 @@ func TakesSharedRole(cluster string) bool {
 
 // SharedRoleMessage describes a cluster whose ClusterRole would be a shared one, and the remedy.
 func SharedRoleMessage(cluster string) string {
-	return fmt.Sprintf("its ClusterRole would be %q, which the agents of all clusters share; register the cluster under another name", ClusterRole(cluster))
+	return fmt.Sprintf("its ClusterRole would be %q, which the agents of all clusters share; register the cluster under another name",
+		ClusterRole(cluster))
 }
 
 // AgentBinding returns the name of the RoleBinding of a cluster to AgentRole.

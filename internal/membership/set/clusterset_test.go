@@ -130,7 +130,10 @@ func TestConditions(t *testing.T) {
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
 		"a label selector counts the matching clusters": {
-			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}), member("a", map[string]string{"gpu": "true"}), member("b", nil)},
+			[]client.Object{
+				selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}),
+				member("a", map[string]string{"gpu": "true"}), member("b", nil),
+			},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
 		"an empty label selector has every cluster": {
@@ -145,11 +148,13 @@ func TestConditions(t *testing.T) {
 		"sets that share a key do not conflict": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{emptySet}},
 		"sets that share key and value conflict": {
 			[]client.Object{byLabel("dev", floor, "2"), byLabel("b", floor, "2"), byLabel("a", floor, "2")},
-			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + floor + "=2 is also claimed by [a,b]: its clusters are in each of these sets"},
+			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + floor +
+				"=2 is also claimed by [a,b]: its clusters are in each of these sets"},
 		},
 		"the clusterset label with the name of a set belongs to that set": {
 			[]client.Object{exclusive("dev"), byLabel("thief", clusterv1beta2.ClusterSetLabel, "dev")},
-			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel + "=dev is also claimed by [thief]: its clusters are in each of these sets"},
+			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel +
+				"=dev is also claimed by [thief]: its clusters are in each of these sets"},
 		},
 		"a set that is not exclusive does not conflict": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{floor: "2"}}), byLabel("b", floor, "2")},
@@ -159,7 +164,9 @@ func TestConditions(t *testing.T) {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "b", Operator: "Far"}, {Key: "c", Operator: "Near"},
 			}}), member("a", nil)},
-			[]string{`ClusterSetEmpty=Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`},
+			[]string{
+				`ClusterSetEmpty=Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`,
+			},
 		},
 		"a set with an invalid selector does not affect other sets": {
 			[]client.Object{exclusive("dev"), set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"}), inSet("a", "dev")},
@@ -213,7 +220,9 @@ func TestConflictEnds(t *testing.T) {
 // status.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	writes := 0
-	r := newReconciler(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	r := newReconciler(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object,
+		p client.Patch, opts ...client.SubResourcePatchOption,
+	) error {
 		writes++
 		return c.SubResource(sub).Patch(ctx, o, p, opts...)
 	}}, exclusive("dev"), inSet("a", "dev"))
@@ -238,7 +247,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 }
 
 func TestBuiltInSets(t *testing.T) {
-	edited := func(name string, selector clusterv1beta2.ManagedClusterSelector, annotations map[string]string) *clusterv1beta2.ManagedClusterSet {
+	edited := func(name string, selector clusterv1beta2.ManagedClusterSelector,
+		annotations map[string]string,
+	) *clusterv1beta2.ManagedClusterSet {
 		out := set(name, selector)
 		out.Annotations = annotations
 		out.Spec.ManagedNamespaces = []clusterv1.ManagedNamespaceConfig{{Name: "kept"}}
@@ -254,14 +265,33 @@ func TestBuiltInSets(t *testing.T) {
 		have *clusterv1beta2.ManagedClusterSet
 		want *clusterv1beta2.ManagedClusterSetSpec
 	}{
-		"default is made":         {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector}},
-		"global is made":          {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector}},
+		"default is made": {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{
+			ClusterSelector: builtin.Set("default").Spec.ClusterSelector,
+		}},
+		"global is made": {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{
+			ClusterSelector: builtin.Set("global").Spec.ClusterSelector,
+		}},
 		"no other set is created": {"dev", nil, nil},
-		"default is restored":     {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"global is restored":      {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"one may opt out":         {"global", edited("global", matching, frozen), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
-		"only false opts out":     {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"others are left alone":   {"dev", edited("dev", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
+		"default is restored": {
+			"default", edited("default", matching, nil),
+			&clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector, ManagedNamespaces: kept},
+		},
+		"global is restored": {
+			"global", edited("global", matching, nil),
+			&clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept},
+		},
+		"one may opt out": {
+			"global", edited("global", matching, frozen),
+			&clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept},
+		},
+		"only false opts out": {
+			"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}),
+			&clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept},
+		},
+		"others are left alone": {
+			"dev", edited("dev", matching, nil),
+			&clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var objects []client.Object
@@ -308,16 +338,24 @@ func TestFailuresAreReturned(t *testing.T) {
 		name      string
 		intercept interceptor.Funcs
 	}{
-		"of reading the set": {"dev", interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		"of reading the set": {"dev", interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object,
+			...client.GetOption,
+		) error {
 			return errBoom
 		}}},
-		"of writing the status": {"dev", interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		"of writing the status": {"dev", interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object,
+			client.Patch, ...client.SubResourcePatchOption,
+		) error {
 			return errBoom
 		}}},
-		"of creating a built-in set": {"default", interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			return errBoom
-		}}},
-		"of restoring a selector": {"global", interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+		"of creating a built-in set": {"default", interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				return errBoom
+			},
+		}},
+		"of restoring a selector": {"global", interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+			...client.PatchOption,
+		) error {
 			return errBoom
 		}}},
 	} {
@@ -332,7 +370,8 @@ func TestFailuresAreReturned(t *testing.T) {
 
 // TestSetsEnqueued: an event enqueues only the sets whose status it can change.
 func TestSetsEnqueued(t *testing.T) {
-	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"), selecting("every", &metav1.LabelSelector{})
+	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"),
+		selecting("every", &metav1.LabelSelector{})
 	bad := set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"})
 	elsewhere := selecting("elsewhere", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: clusterv1beta2.ClusterSetLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"dev"}},
@@ -350,15 +389,23 @@ func TestSetsEnqueued(t *testing.T) {
 		event func(clusters, sets toolscache.ResourceEventHandler)
 		want  []string
 	}{
-		"a cluster is created": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnAdd(inSet("b", "dev"), false) }, []string{"dev", "every", "twin"}},
-		"a cluster is deleted": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnDelete(member) }, []string{"dev", "every", "twin"}},
+		"a cluster is created": {
+			func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnAdd(inSet("b", "dev"), false) },
+			[]string{"dev", "every", "twin"},
+		},
+		"a cluster is deleted": {
+			func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnDelete(member) },
+			[]string{"dev", "every", "twin"},
+		},
 		"a tombstone of a cluster": {
 			func(clusters, _ toolscache.ResourceEventHandler) {
 				clusters.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: member})
 			},
 			[]string{"dev", "every", "twin"},
 		},
-		"a cluster moves to another set":     {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, inSet("a", "test")) }, []string{"dev", "elsewhere", "test", "twin"}},
+		"a cluster moves to another set": {func(clusters, _ toolscache.ResourceEventHandler) {
+			clusters.OnUpdate(member, inSet("a", "test"))
+		}, []string{"dev", "elsewhere", "test", "twin"}},
 		"another label of a cluster changes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, coloured) }, nil},
 		"a heartbeat":                        {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, heartbeat) }, nil},
 		"a set is created": {func(_, sets toolscache.ResourceEventHandler) {

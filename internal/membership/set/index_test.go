@@ -64,21 +64,31 @@ func (g generator) labels() map[string]string {
 
 func (g generator) selector() clusterv1beta2.ManagedClusterSelector {
 	key, value := pick(g, clusterv1beta2.ClusterSetLabel, floor, "colour", "no key"), pick(g, "a", "b")
-	expression := metav1.LabelSelectorRequirement{Key: key, Operator: pick(g, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: []string{value}}
+	expression := metav1.LabelSelectorRequirement{
+		Key: key, Operator: pick(g, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn),
+		Values: []string{value},
+	}
 	if g.IntN(2) == 0 {
-		expression = metav1.LabelSelectorRequirement{Key: key, Operator: pick(g, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
+		expression = metav1.LabelSelectorRequirement{Key: key, Operator: pick(g, metav1.LabelSelectorOpExists,
+			metav1.LabelSelectorOpDoesNotExist)}
 	}
 	return pick(g,
 		clusterv1beta2.ManagedClusterSelector{},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}},
-		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
+		clusterv1beta2.ManagedClusterSelector{
+			SelectorType:  clusterv1beta2.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+		},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{expression},
 		}},
 		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel},
-		clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: key, Value: value}},
+		clusterv1beta2.ManagedClusterSelector{
+			SelectorType:   clusterv1beta2.ExclusiveLabel,
+			ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: key, Value: value},
+		},
 	)
 }
 

@@ -56,15 +56,22 @@ func TestAdminsOfAnExclusiveSetHoldItsClusters(t *testing.T) {
 		selector clusterv1beta2.ManagedClusterSelector
 		want     [][]string
 	}{
-		"by default":                    {clusterv1beta2.ManagedClusterSelector{}, [][]string{{"c1", "c2"}}},
-		"by the clusterset label":       {clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}, [][]string{{"c1", "c2"}}},
-		"by that label, written out":    {exclusiveLabel(clusterv1beta2.ClusterSetLabel, "dev"), [][]string{{"c1", "c2"}}},
-		"by the label of another set":   {exclusiveLabel(clusterv1beta2.ClusterSetLabel, "prod"), [][]string{}},
-		"by another label":              {exclusiveLabel("info.open-cluster-management.io/vendor", "x"), [][]string{}},
-		"by labels that are not unique": {clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}, [][]string{}},
+		"by default": {clusterv1beta2.ManagedClusterSelector{}, [][]string{{"c1", "c2"}}},
+		"by the clusterset label": {
+			clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel},
+			[][]string{{"c1", "c2"}},
+		},
+		"by that label, written out":  {exclusiveLabel(clusterv1beta2.ClusterSetLabel, "dev"), [][]string{{"c1", "c2"}}},
+		"by the label of another set": {exclusiveLabel(clusterv1beta2.ClusterSetLabel, "prod"), [][]string{}},
+		"by another label":            {exclusiveLabel("info.open-cluster-management.io/vendor", "x"), [][]string{}},
+		"by labels that are not unique": {clusterv1beta2.ManagedClusterSelector{
+			SelectorType:  clusterv1beta2.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{},
+		}, [][]string{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newReconciler(t, interceptor.Funcs{}, devSet(test.selector), cluster("c2", "dev"), cluster("c1", "dev"), cluster("p1", "prod"), cluster("none", ""))
+			r := newReconciler(t, interceptor.Funcs{}, devSet(test.selector), cluster("c2", "dev"), cluster("c1", "dev"), cluster("p1", "prod"),
+				cluster("none", ""))
 			if err := r.run(t, "dev"); err != nil {
 				t.Fatal(err)
 			}

@@ -123,11 +123,14 @@ func TestRoles(t *testing.T) {
 		objects []client.Object
 		want    map[string]rbacv1.ClusterRole
 	}{
-		"a set gets its roles":                {[]client.Object{set("dev", "1")}, expected()},
-		"added rules are removed":             {change(widen), expected()},
-		"removed rules are restored":          {change(func(r *rbacv1.ClusterRole) { r.Rules = nil }), expected()},
-		"removed labels are restored":         {change(func(r *rbacv1.ClusterRole) { r.Labels = nil }), expected()},
-		"an aggregation is removed":           {change(func(r *rbacv1.ClusterRole) { r.AggregationRule = &rbacv1.AggregationRule{} }), expected()},
+		"a set gets its roles":        {[]client.Object{set("dev", "1")}, expected()},
+		"added rules are removed":     {change(widen), expected()},
+		"removed rules are restored":  {change(func(r *rbacv1.ClusterRole) { r.Rules = nil }), expected()},
+		"removed labels are restored": {change(func(r *rbacv1.ClusterRole) { r.Labels = nil }), expected()},
+		"an aggregation is removed": {
+			change(func(r *rbacv1.ClusterRole) { r.AggregationRule = &rbacv1.AggregationRule{} }),
+			expected(),
+		},
 		"labels for aggregation may be added": {change(aggregated), with(aggregated)},
 		"a role of a user stays":              {change(byPerson), with(byPerson)},
 		"a role of an older set stays":        {change(ofOlder), with(ofOlder)},
@@ -190,7 +193,8 @@ func TestRoleName(t *testing.T) {
 
 func TestALongNameIsNoLabel(t *testing.T) {
 	role := desiredRole(Admin, set(strings.Repeat("a", 64), "1"), nil)
-	if diff := cmp.Diff(map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.DeprecatedSetRoleLabel: "admin"}, role.Labels); diff != "" {
+	if diff := cmp.Diff(map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.DeprecatedSetRoleLabel: "admin"},
+		role.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }

@@ -207,7 +207,8 @@ func (c *Change) Fields() []any {
 	return []any{
 		"generation", c.Generation, "causes", causes, "moreCauses", c.MoreCauses,
 		"addedClusters", added[:min(maxNamed, len(added))], "removedClusters", removed[:min(maxNamed, len(removed))],
-		"restoredClusters", restored[:min(maxNamed, len(restored))], "removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
+		"restoredClusters", restored[:min(maxNamed, len(restored))], "removedFor", verdicts, "regroupedClusters",
+		c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
 	}
 }
 

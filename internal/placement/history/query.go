@@ -125,7 +125,8 @@ func staleReason(run Run, stored plan.Stored) string {
 	if missing+len(held) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the stored decisions lag behind: they lack %d selected clusters and hold %d clusters that are not selected", missing, len(held))
+	return fmt.Sprintf("the stored decisions lag behind: they lack %d selected clusters and hold %d clusters that are not selected", missing,
+		len(held))
 }
 
 // Try decides a placement that is not stored, or a changed spec of a stored one, and stores nothing. A placement with the uid of
@@ -141,7 +142,8 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 		return nil, errNotReady
 	}
 	if count := countExpressions(placement) * int(snapshot.IDLimit()); count > maxEvaluations {
-		return nil, fmt.Errorf("%w: its expressions would be evaluated %d times over the fleet, the limit is %d: use fewer expressions", ErrInvalid, count, maxEvaluations)
+		return nil, fmt.Errorf("%w: its expressions would be evaluated %d times over the fleet, the limit is %d: use fewer expressions",
+			ErrInvalid, count, maxEvaluations)
 	}
 	compiled, faults := program.Compile(placement, r.options.Env)
 	if len(faults) > 0 {

@@ -192,7 +192,8 @@ func TestRegroupingIsOneEntry(t *testing.T) {
 			t.Fatalf("%s: %d changes, error %v, want one", sentence, len(got.Changes), err)
 		}
 		one := got.Changes[0]
-		if text := fmt.Sprintf("%d removed, %d regrouped: %v, %d hidden", one.Removed, one.Regrouped, one.RegroupedClusters, one.Hidden); text != test.want {
+		if text := fmt.Sprintf("%d removed, %d regrouped: %v, %d hidden", one.Removed, one.Regrouped, one.RegroupedClusters, one.Hidden); text !=
+			test.want {
 			t.Errorf("%s: %s, want %s", sentence, text, test.want)
 		}
 	}
@@ -214,7 +215,8 @@ func TestRestoredSlices(t *testing.T) {
 	change := turn.Finish(plan.Plan{
 		Added: []string{"a", "b"}, Restored: []string{"b"}, Regrouped: []string{"c"}, RegroupReason: plan.RegroupStrategy,
 	}, nil).Change
-	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "addedClusters [a]") || !strings.Contains(fields, "restoredClusters [b]") {
+	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "addedClusters [a]") ||
+		!strings.Contains(fields, "restoredClusters [b]") {
 		t.Errorf("fields %s", fields)
 	}
 	got, err := b.History(key, start.Add(time.Second), "", visibleToAll)
@@ -222,7 +224,8 @@ func TestRestoredSlices(t *testing.T) {
 		t.Fatalf("%d changes, error %v, want one", len(got.Changes), err)
 	}
 	one := got.Changes[0]
-	text := fmt.Sprintf("%d added, %d restored, %d removed, %d regrouped: %s", one.Added, one.Restored, one.Removed, one.Regrouped, one.RegroupReason)
+	text := fmt.Sprintf("%d added, %d restored, %d removed, %d regrouped: %s", one.Added, one.Restored, one.Removed, one.Regrouped,
+		one.RegroupReason)
 	if want := "1 added, 1 restored, 0 removed, 1 regrouped: spec.decisionStrategy changed"; text != want {
 		t.Errorf("%s, want %s", text, want)
 	}
@@ -243,7 +246,8 @@ func TestExplain(t *testing.T) {
 			t.Fatal(err)
 		}
 		explanation := got.Explanation(nil)
-		if explanation.Replayed != replayed || !strings.HasPrefix(explanation.Stale, stale) || (stale == "") != (explanation.Stale == "") || !slices.Equal(explanation.Chosen(), chosen) {
+		if explanation.Replayed != replayed || !strings.HasPrefix(explanation.Stale, stale) || (stale == "") != (explanation.Stale == "") ||
+			!slices.Equal(explanation.Chosen(), chosen) {
 			t.Errorf("%s: replayed %t, stale %q, selects %v", sentence, explanation.Replayed, explanation.Stale, explanation.Chosen())
 		}
 	}

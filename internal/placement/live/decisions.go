@@ -50,7 +50,8 @@ func (s *Stored) decided(key fleet.Key) []fleet.Slice {
 	return out
 }
 
-// inheritance is the decisions of a deleted placement. A placement that is made again under its name before the grace ends starts from them.
+// inheritance is the decisions of a deleted placement. A placement that is made again under its name before the grace ends starts from
+// them.
 type inheritance struct {
 	slices []fleet.Slice
 	// until is zero while the definition of placements or of slices is gone.

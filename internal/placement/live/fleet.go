@@ -135,8 +135,8 @@ func (f *Fleet) SetCluster(object *clusterv1.ManagedCluster) {
 	f.recordCluster(edit, counted, stored)
 }
 
-// recordCluster records a cluster as it counts. Stored is nil, or the cluster as the API server has it while a label or claim of it is being
-// withdrawn.
+// recordCluster records a cluster as it counts. Stored is nil, or the cluster as the API server has it while a label or claim of it is
+// being withdrawn.
 func (f *Fleet) recordCluster(edit *fleet.Edit, counted, stored *clusterv1.ManagedCluster) {
 	before, after, changed := edit.SetManagedCluster(counted, stored)
 	f.clusterChanged(counted.Name, before, after, before == nil || changed&fleet.TermFacets != 0)

@@ -393,14 +393,20 @@ func TestFleetChangesEnqueue(t *testing.T) {
 	score.Namespace, score.Name = "c1", "load"
 	beat := func() *clusterv1.ManagedCluster {
 		c := enginetest.Cluster("c1").In("sea").Obj()
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue})
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type:   clusterv1.ManagedClusterConditionAvailable,
+			Status: metav1.ConditionTrue,
+		})
 		return c
 	}
 	cases := map[string]struct {
 		change func(*harness)
 		want   []string
 	}{
-		"a cluster joins":                    {func(b *harness) { b.SetCluster(enginetest.Cluster("c2").In("sea").Obj()) }, []string{"ns/p", "ns/q"}},
+		"a cluster joins": {
+			func(b *harness) { b.SetCluster(enginetest.Cluster("c2").In("sea").Obj()) },
+			[]string{"ns/p", "ns/q"},
+		},
 		"a cluster leaves":                   {func(b *harness) { b.DeleteCluster(enginetest.Cluster("c1").Obj()) }, []string{"ns/p", "ns/q"}},
 		"a cluster joins elsewhere":          {func(b *harness) { b.SetCluster(enginetest.Cluster("c2").In("lake").Obj()) }, nil},
 		"a heartbeat":                        {func(b *harness) { b.SetCluster(beat()) }, nil},

@@ -25,7 +25,9 @@ func newScoredHub(t testing.TB) *hub {
 	h := newHub(t)
 	cel := enginetest.Placement("ns", "cel").Obj()
 	cel.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
-		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`managedCluster.scores("load").exists(s, s.name == "free" && s.value > 0)`}},
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{
+			`managedCluster.scores("load").exists(s, s.name == "free" && s.value > 0)`,
+		}},
 	}}}
 	ranked := enginetest.Placement("ns", "ranked").Obj()
 	ranked.Spec.NumberOfClusters = new(int32(3))
@@ -135,7 +137,8 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 			h.endGraces()
 			h.decide(t)
 			if got := slices.Contains(h.decisions()["claim"], "c1"); got != test.stays {
-				t.Errorf("c1 is selected: %t, want %t; condition %v", got, test.stays, h.condition("claim", clusterv1beta1.PlacementConditionExpressionHeld))
+				t.Errorf("c1 is selected: %t, want %t; condition %v", got, test.stays,
+					h.condition("claim", clusterv1beta1.PlacementConditionExpressionHeld))
 			}
 		})
 	}
@@ -184,7 +187,9 @@ func named(i int) metav1.ObjectMeta {
 // TestAnEditThatNamesNothingIsHeld edits placements as people misspell them, and undoes it.
 func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 	label := func(key string) []clusterv1beta1.ClusterPredicate {
-		return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs(key, "live")}}}
+		return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			LabelSelector: enginetest.LabelIs(key, "live"),
+		}}}
 	}
 	for name, test := range map[string]struct {
 		edit    func(spec *clusterv1beta1.PlacementSpec)
@@ -215,7 +220,10 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 				}}},
 			}
 		}, `no cluster in reach has the score "fere" in an AddOnPlacementScore "load" (6 have "load/free")`},
-		"a set": {func(s *clusterv1beta1.PlacementSpec) { s.ClusterSets = []string{"sae"} }, `no ManagedClusterSet "sae" is bound to the namespace`},
+		"a set": {
+			func(s *clusterv1beta1.PlacementSpec) { s.ClusterSets = []string{"sae"} },
+			`no ManagedClusterSet "sae" is bound to the namespace`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newScoredHub(t)
@@ -235,7 +243,8 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 				t.Fatalf("the decision is %v, want %v", got, before)
 			}
 			found := h.condition("ranked", clusterv1beta1.PlacementConditionMisconfigured)
-			if found.Status != metav1.ConditionTrue || found.Reason != clusterv1beta1.ReasonReferenceHeld || !strings.Contains(found.Message, test.message) {
+			if found.Status != metav1.ConditionTrue || found.Reason != clusterv1beta1.ReasonReferenceHeld ||
+				!strings.Contains(found.Message, test.message) {
 				t.Errorf("the condition is %s %s: %s; want it held with %q", found.Status, found.Reason, found.Message, test.message)
 			}
 			edit(func(spec *clusterv1beta1.PlacementSpec) { *spec = *original.DeepCopy() })
@@ -307,7 +316,9 @@ func TestWhatEndsTheHoldOfAReference(t *testing.T) {
 func TestANewPlacementThatNamesNothingIsDecided(t *testing.T) {
 	h := newHub(t)
 	p := enginetest.Placement("ns", "new").Obj()
-	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("gpu", "yes")}}}
+	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: enginetest.LabelIs("gpu", "yes"),
+	}}}
 	h.place(p)
 	reason := func() string {
 		h.decide(t)

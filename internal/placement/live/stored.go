@@ -59,8 +59,9 @@ func New(env *celenv.Env, at clock.PassiveClock, enqueue, scored func(fleet.Key,
 	}
 }
 
-// HoldWithdrawals makes sets, bindings, labels and claims count for a time after they are gone, and keeps the decisions of deleted placements
-// as long for placements of their names. The caller ends the withdrawals that are due. Call it before the first object is recorded.
+// HoldWithdrawals makes sets, bindings, labels and claims count for a time after they are gone, and keeps the decisions of deleted
+// placements as long for placements of their names. The caller ends the withdrawals that are due. Call it before the first object is
+// recorded.
 func (s *Stored) HoldWithdrawals(grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,9 @@ func newHub(t testing.TB) *hub {
 		h.put(enginetest.Cluster(fmt.Sprint("c", i+1)).In([]string{"sea", "sky"}[i%2]).Label("env", "live").Claim("platform", "cloud").Obj())
 	}
 	byLabel := enginetest.Placement("ns", "label").Obj()
-	byLabel.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "live")}}}
+	byLabel.Spec.Predicates = []clusterv1beta1.ClusterPredicate{
+		{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "live")}},
+	}
 	byClaim := enginetest.Placement("ns", "claim").Obj()
 	byClaim.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`managedCluster.claim("platform") == "cloud"`}},
@@ -414,7 +416,9 @@ func TestWithdrawals(t *testing.T) {
 				h.put(c)
 			}
 			p := h.state.Placements[all].DeepCopy()
-			p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "new")}}}
+			p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+				LabelSelector: enginetest.LabelIs("env", "new"),
+			}}}
 			h.place(p)
 			h.decide(t)
 			h.clock.Step(testGrace)
@@ -453,7 +457,8 @@ func TestWithdrawals(t *testing.T) {
 		"a placement is made anew": {func(h *hub) {
 			p := h.unplace(all).DeepCopy()
 			for name := range h.state.Clusters {
-				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew",
+					enginetest.Epoch).Obj())
 			}
 			h.decide(t)
 			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
@@ -463,7 +468,8 @@ func TestWithdrawals(t *testing.T) {
 		"a placement is made anew after the grace": {func(h *hub) {
 			p := h.unplace(all).DeepCopy()
 			for name := range h.state.Clusters {
-				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew", enginetest.Epoch).Obj())
+				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew",
+					enginetest.Epoch).Obj())
 			}
 			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
 			h.clock.Step(testGrace)
@@ -542,7 +548,9 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		h.decide(t)
 	}
 	typo := func(p *clusterv1beta1.Placement) {
-		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "lvie")}}}
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			LabelSelector: enginetest.LabelIs("env", "lvie"),
+		}}}
 	}
 	annotate := func(h *hub, key, value string) { // no edit: the generation stays
 		p := h.state.Placements[all].DeepCopy()

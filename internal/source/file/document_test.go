@@ -53,18 +53,27 @@ func TestValues(t *testing.T) {
 		input string
 		want  []found
 	}{
-		"block style":           {"a: 1", []found{{object("a", int64(1)), "", 10}}},
-		"flow style":            {"{a: 1} # why", []found{{object("a", int64(1)), "", 10}}},
-		"json":                  {`{"a": 1.5}`, []found{{object("a", 1.5), "", 10}}},
-		"json in a row":         {"{\"a\": 1}\n\n{\"b\": 2}", []found{{object("a", int64(1)), "", 10}, {object("b", int64(2)), "", 12}}},
-		"a large whole number":  {`{"a": 9007199254740993}`, []found{{object("a", int64(9007199254740993)), "", 10}}},
-		"json with a comment":   {"{\"a\": 1} # why", []found{{object("a", int64(1)), "", 10}, {nil, "cannot be parsed as JSON: line 10: invalid character '#' looking for beginning of value", 10}}},
+		"block style":          {"a: 1", []found{{object("a", int64(1)), "", 10}}},
+		"flow style":           {"{a: 1} # why", []found{{object("a", int64(1)), "", 10}}},
+		"json":                 {`{"a": 1.5}`, []found{{object("a", 1.5), "", 10}}},
+		"json in a row":        {"{\"a\": 1}\n\n{\"b\": 2}", []found{{object("a", int64(1)), "", 10}, {object("b", int64(2)), "", 12}}},
+		"a large whole number": {`{"a": 9007199254740993}`, []found{{object("a", int64(9007199254740993)), "", 10}}},
+		"json with a comment": {"{\"a\": 1} # why", []found{
+			{object("a", int64(1)), "", 10},
+			{nil, "cannot be parsed as JSON: line 10: invalid character '#' looking for beginning of value", 10},
+		}},
 		"flow style, then more": {"{a: 1}\n{b: 2}", []found{{nil, "cannot be parsed as YAML: line 10: did not find expected ',' or ']'", 10}}},
 		"flow style, two":       {"{a: 1}, {b: 2}", []found{{nil, "cannot be parsed as YAML: more than one value in a document", 10}}},
 		"a key twice in yaml":   {"a: 1\nb: {c: 1, c: 2}", []found{{nil, `cannot be parsed as YAML: line 11: key "c" already set in map`, 10}}},
 		"a key twice in json":   {"{\"a\": 1,\n\"a\": 2}", []found{{nil, `cannot be parsed as JSON: duplicate field "a"`, 10}}},
-		"broken json":           {"{\"a\": 1}\n\n{\"b\": 2,\n}", []found{{object("a", int64(1)), "", 10}, {nil, "cannot be parsed as JSON: line 13: invalid character '}' looking for beginning of object key string", 12}}},
-		"a tab":                 {"a:\n\tb: 1", []found{{nil, "cannot be parsed as YAML: line 11: found character that cannot start any token", 10}}},
+		"broken json": {"{\"a\": 1}\n\n{\"b\": 2,\n}", []found{
+			{object("a", int64(1)), "", 10},
+			{nil, "cannot be parsed as JSON: line 13: invalid character '}' looking for beginning of object key string", 12},
+		}},
+		"a tab": {"a:\n\tb: 1", []found{{
+			nil, "cannot be parsed as YAML: line 11: found character that cannot start any token",
+			10,
+		}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,8 @@ func kindOf(o object, in schema.GroupVersionKind) (schema.GroupVersionKind, []Fa
 	}
 	version, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
-		return schema.GroupVersionKind{}, []Fault{o.fault(field.Invalid(field.NewPath("apiVersion"), o.GetAPIVersion(), "must be <group>/<version>"))}
+		return schema.GroupVersionKind{}, []Fault{o.fault(field.Invalid(field.NewPath("apiVersion"), o.GetAPIVersion(),
+			"must be <group>/<version>"))}
 	}
 	return version.WithKind(o.GetKind()), nil
 }

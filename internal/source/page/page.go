@@ -1,5 +1,5 @@
-// Package page reads lists of a hub page by page. It keeps no page: a page is the visitor's once it is visited. The invariant: what one page
-// has is never seen in another.
+// Package page reads lists of a hub page by page. It keeps no page: a page is the visitor's once it is visited. The invariant: what one
+// page has is never seen in another.
 package page
 
 import (

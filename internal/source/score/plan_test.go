@@ -56,13 +56,29 @@ func TestWhatIsWrittenAndWhen(t *testing.T) {
 		want                              map[string]int32
 		reason                            string
 	}{
-		"nothing moved":                       {10, 10, 10, 20, 10, ReasonClusterMissing, nil, ""},
-		"less than the threshold moved":       {10, 10, 10, 21, 10, ReasonClusterMissing, nil, ""},
-		"the threshold moved":                 {10, 10, 10, 18, 10, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 18}, ReasonMeasured},
-		"half of the validity has passed":     {20, 10, 20, 21, 20, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 20}, ReasonMeasured},
-		"one query failed":                    {15, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
-		"queries fail for longer":             {16, 10, 0, 20, 0, ReasonSourceFailed, map[string]int32{"cpu": 10, "memory": 20}, ReasonSourceFailed},
-		"the cluster is missing in a result":  {20, 10, 20, 20, 0, ReasonClusterMissing, map[string]int32{"cpu": 10, "memory": 20}, ReasonClusterMissing},
+		"nothing moved":                 {10, 10, 10, 20, 10, ReasonClusterMissing, nil, ""},
+		"less than the threshold moved": {10, 10, 10, 21, 10, ReasonClusterMissing, nil, ""},
+		"the threshold moved": {
+			10, 10, 10, 18, 10, ReasonClusterMissing,
+			map[string]int32{"cpu": 10, "memory": 18},
+			ReasonMeasured,
+		},
+		"half of the validity has passed": {
+			20, 10, 20, 21, 20, ReasonClusterMissing,
+			map[string]int32{"cpu": 10, "memory": 20},
+			ReasonMeasured,
+		},
+		"one query failed": {15, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
+		"queries fail for longer": {
+			16, 10, 0, 20, 0, ReasonSourceFailed,
+			map[string]int32{"cpu": 10, "memory": 20},
+			ReasonSourceFailed,
+		},
+		"the cluster is missing in a result": {
+			20, 10, 20, 20, 0, ReasonClusterMissing,
+			map[string]int32{"cpu": 10, "memory": 20},
+			ReasonClusterMissing,
+		},
 		"one score has run out":               {30, 10, 30, 20, 0, ReasonClusterMissing, map[string]int32{"cpu": 10}, ReasonMeasured},
 		"all scores have run out":             {30, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
 		"all scores have run out for an hour": {3600, 10, 0, 20, 0, ReasonSourceFailed, nil, ""},
@@ -97,8 +113,8 @@ func TestADeadSourceLetsScoresRunOut(t *testing.T) {
 	}
 }
 
-// TestScoresStayValidWhileOneOfTwoSourcesIsDead plays a source that dies beside another that responds: the object never runs out, and the dead
-// score leaves it.
+// TestScoresStayValidWhileOneOfTwoSourcesIsDead plays a source that dies beside another that responds: the object never runs out, and the
+// dead score leaves it.
 func TestScoresStayValidWhileOneOfTwoSourcesIsDead(t *testing.T) {
 	var stored *clusterv1alpha1.AddOnPlacementScore
 	for second := range 120 {

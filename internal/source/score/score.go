@@ -1,8 +1,8 @@
 // Package score decides what a provider of AddOnPlacementScores stores, and when.
 //
 // It owns the arithmetic of scores, the condition of their objects, and the rule by which noise is not written. It reads and writes
-// nothing. The invariants: a score is from -100 to 100; a value that is not measured any more extends no validity and runs out; a stored value
-// that counts changes only by the threshold or more, and a write without such a change comes after half of the validity.
+// nothing. The invariants: a score is from -100 to 100; a value that is not measured any more extends no validity and runs out; a stored
+// value that counts changes only by the threshold or more, and a write without such a change comes after half of the validity.
 package score
 
 import (
@@ -127,7 +127,10 @@ func (i *Input) steady(name string, measured int32) int32 {
 
 // condition reports whether the scores follow what they measure.
 func (i *Input) condition(stale []string) metav1.Condition {
-	out := metav1.Condition{Type: ConditionCurrent, Status: metav1.ConditionTrue, Reason: ReasonMeasured, Message: "Each score was measured within its interval."}
+	out := metav1.Condition{
+		Type: ConditionCurrent, Status: metav1.ConditionTrue, Reason: ReasonMeasured,
+		Message: "Each score was measured within its interval.",
+	}
 	if len(stale) > 0 {
 		out.Status = metav1.ConditionFalse
 		out.Reason, out.Message = i.Explain(stale[0])
@@ -188,8 +191,8 @@ func (i *Input) ownScores(items []clusterv1alpha1.AddOnPlacementScoreItem) int {
 func abs(v int32) int32 { return max(v, -v) }
 
 // Recall adds the last values as an object has them, for a provider that has just started. The time of each measurement is not stored, so
-// each counts as measured when the validity began. With a shorter interval than before that may be in the future, and such a value counts for
-// nothing until it is measured.
+// each counts as measured when the validity began. With a shorter interval than before that may be in the future, and such a value counts
+// for nothing until it is measured.
 func Recall(names []string, interval time.Duration, stored *clusterv1alpha1.AddOnPlacementScore, into map[string]Sighting) {
 	if stored == nil || stored.Status.ValidUntil == nil {
 		return

@@ -94,7 +94,10 @@ func (t *Transformer) meta(m *metav1.ObjectMeta) {
 
 func (t *Transformer) selector(required *clusterv1beta1.ClusterSelector) {
 	required.LabelSelector.MatchLabels = t.interner.internMap(required.LabelSelector.MatchLabels)
-	for _, list := range [][]metav1.LabelSelectorRequirement{required.LabelSelector.MatchExpressions, required.ClaimSelector.MatchExpressions} {
+	for _, list := range [][]metav1.LabelSelectorRequirement{
+		required.LabelSelector.MatchExpressions,
+		required.ClaimSelector.MatchExpressions,
+	} {
 		for i := range list {
 			t.interner.intern(&list[i].Key)
 			t.interner.internAll(list[i].Values)

@@ -55,7 +55,10 @@ func slice() *clusterv1beta1.PlacementDecision {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1beta1", Kind: "Placement", Name: "p", UID: "uid"}},
 	}}
 	for i := range 5 {
-		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: fmt.Sprint("c", i), Reason: "r", Score: int64(i)})
+		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{
+			ClusterName: fmt.Sprint("c", i), Reason: "r",
+			Score: int64(i),
+		})
 	}
 	return out
 }
@@ -87,7 +90,10 @@ func TestUnreadMetadataIsDropped(t *testing.T) {
 	placement := transformed(t, s.Placement, &clusterv1beta1.Placement{ObjectMeta: appliedMeta()})
 	decision := transformed(t, s.Slice, &clusterv1beta1.PlacementDecision{ObjectMeta: appliedMeta()})
 	other := transformed(t, s.Object, &corev1.ConfigMap{ObjectMeta: appliedMeta()})
-	for name, got := range map[string]metav1.ObjectMeta{"placement": placement.ObjectMeta, "slice": decision.ObjectMeta, "other": other.ObjectMeta} {
+	for name, got := range map[string]metav1.ObjectMeta{
+		"placement": placement.ObjectMeta, "slice": decision.ObjectMeta,
+		"other": other.ObjectMeta,
+	} {
 		if diff := cmp.Diff(metav1.ObjectMeta{Annotations: kept}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -101,7 +107,10 @@ func TestUnreadMetadataIsDropped(t *testing.T) {
 func TestTombstonesPass(t *testing.T) {
 	s := New()
 	want := toolscache.DeletedFinalStateUnknown{Key: "a"}
-	for name, transform := range map[string]toolscache.TransformFunc{"object": s.Object, "cluster": s.Cluster, "placement": s.Placement, "slice": s.Slice} {
+	for name, transform := range map[string]toolscache.TransformFunc{
+		"object": s.Object, "cluster": s.Cluster, "placement": s.Placement,
+		"slice": s.Slice,
+	} {
 		if got, err := transform(want); err != nil || got != any(want) {
 			t.Errorf("%s: got %v and error %v", name, got, err)
 		}

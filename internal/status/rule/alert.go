@@ -107,7 +107,8 @@ func (r *Rule) Metric() string { return r.condition.figure.metric }
 // Evaluate returns the alert at the latest sample. Since is when its condition began to hold at the last evaluation; zero if it did not.
 func (r *Rule) Evaluate(of *Window, since time.Time) Alert {
 	out := Alert{
-		Name: r.Alert, Severity: r.Labels["severity"], State: Quiet, For: r.For, Action: r.Annotations["description"], Runbook: r.Annotations["runbook_url"],
+		Name: r.Alert, Severity: r.Labels["severity"], State: Quiet, For: r.For, Action: r.Annotations["description"],
+		Runbook: r.Annotations["runbook_url"],
 	}
 	last, known := of.Last()
 	if r.condition.elsewhere || !known {

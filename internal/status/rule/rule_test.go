@@ -16,7 +16,8 @@ import (
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// sampled returns a window with a sample each minute, whose last is at now. Each text has the series of one sample, as metric{label=value} number.
+// sampled returns a window with a sample each minute, whose last is at now. Each text has the series of one sample, as metric{label=value}
+// number.
 func sampled(samples ...string) *rule.Window {
 	out := rule.NewWindow(64)
 	for i, text := range samples {
@@ -48,22 +49,55 @@ func TestFigures(t *testing.T) {
 		samples []string
 		want    []float64
 	}{
-		"the values of a metric":           {m.Latest(), "m", []string{"m{a=x} 1;m{a=y} 2"}, []float64{1, 2}},
-		"a sum over all series":            {rule.Sum(m.Latest()), "sum(m)", []string{"m{a=x} 1;m{a=y} 2"}, []float64{3}},
-		"a sum by a label":                 {rule.Sum(m.Latest(), "a"), "sum by (a) (m)", []string{"m{a=x,b=1} 1;m{a=x,b=2} 2;m{a=y} 5"}, []float64{3, 5}},
-		"the smallest":                     {rule.Min(m.Latest()), "min(m)", []string{"m{a=x} 3;m{a=y} 2"}, []float64{2}},
-		"the largest of each kind, added":  {rule.Sum(rule.Max(m.Latest(), "k")), "sum(max by (k) (m))", []string{"m{k=a,r=1} 1;m{k=a,r=2} 3;m{k=b} 4"}, []float64{7}},
-		"an absent metric has no value":    {rule.Max(m.Latest()), "max(m)", []string{"n 1"}, nil},
-		"a rate":                           {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 0", "m 60", "m 180"}, []float64{1.5}},
-		"an increase over a restart":       {m.Increase(5 * time.Minute), "increase(m[5m])", []string{"m 100", "m 110", "m 5", "m 7"}, []float64{17}},
-		"older samples do not count":       {m.Increase(2 * time.Minute), "increase(m[2m])", []string{"m 0", "m 100", "m 101", "m 103"}, []float64{3}},
-		"one sample has no rate":           {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 1"}, nil},
-		"each series grows alone":          {m.Increase(5 * time.Minute), "increase(m[5m])", []string{"m{a=x} 1;m{a=y} 5", "m{a=w} 9;m{a=x} 3;m{a=y} 6"}, []float64{1, 2}},
-		"a quantile":                       {rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=3} 10;m{le=+Inf} 10"}, []float64{2}},
-		"a quantile beyond the last bound": {rule.Quantile(0.99, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.99, sum by (le) (m))", []string{"m{le=1} 1;m{le=3} 2;m{le=+Inf} 100"}, []float64{3}},
-		"a quantile without observations":  {rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))", []string{"m{le=1} 0;m{le=+Inf} 0"}, nil},
+		"the values of a metric": {m.Latest(), "m", []string{"m{a=x} 1;m{a=y} 2"}, []float64{1, 2}},
+		"a sum over all series":  {rule.Sum(m.Latest()), "sum(m)", []string{"m{a=x} 1;m{a=y} 2"}, []float64{3}},
+		"a sum by a label": {
+			rule.Sum(m.Latest(), "a"), "sum by (a) (m)",
+			[]string{"m{a=x,b=1} 1;m{a=x,b=2} 2;m{a=y} 5"},
+			[]float64{3, 5},
+		},
+		"the smallest": {rule.Min(m.Latest()), "min(m)", []string{"m{a=x} 3;m{a=y} 2"}, []float64{2}},
+		"the largest of each kind, added": {
+			rule.Sum(rule.Max(m.Latest(), "k")), "sum(max by (k) (m))",
+			[]string{"m{k=a,r=1} 1;m{k=a,r=2} 3;m{k=b} 4"},
+			[]float64{7},
+		},
+		"an absent metric has no value": {rule.Max(m.Latest()), "max(m)", []string{"n 1"}, nil},
+		"a rate":                        {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 0", "m 60", "m 180"}, []float64{1.5}},
+		"an increase over a restart": {
+			m.Increase(5 * time.Minute), "increase(m[5m])",
+			[]string{"m 100", "m 110", "m 5", "m 7"},
+			[]float64{17},
+		},
+		"older samples do not count": {
+			m.Increase(2 * time.Minute), "increase(m[2m])",
+			[]string{"m 0", "m 100", "m 101", "m 103"},
+			[]float64{3},
+		},
+		"one sample has no rate": {m.Rate(5 * time.Minute), "rate(m[5m])", []string{"m 1"}, nil},
+		"each series grows alone": {
+			m.Increase(5 * time.Minute), "increase(m[5m])",
+			[]string{"m{a=x} 1;m{a=y} 5", "m{a=w} 9;m{a=x} 3;m{a=y} 6"},
+			[]float64{1, 2},
+		},
+		"a quantile": {
+			rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))",
+			[]string{"m{le=1} 0;m{le=3} 10;m{le=+Inf} 10"},
+			[]float64{2},
+		},
+		"a quantile beyond the last bound": {
+			rule.Quantile(0.99, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.99, sum by (le) (m))",
+			[]string{"m{le=1} 1;m{le=3} 2;m{le=+Inf} 100"},
+			[]float64{3},
+		},
+		"a quantile without observations": {
+			rule.Quantile(0.5, rule.Sum(m.Latest(), "le")), "histogram_quantile(0.5, sum by (le) (m))",
+			[]string{"m{le=1} 0;m{le=+Inf} 0"},
+			nil,
+		},
 		"matchers": {
-			rule.Sum(rule.Metric("m", rule.Equal("a", "x"), rule.Unequal("b", "2"), rule.OneOf("c", "p", "q")).Latest()), `sum(m{a="x",b!="2",c=~"p|q"})`,
+			rule.Sum(rule.Metric("m", rule.Equal("a", "x"), rule.Unequal("b", "2"), rule.OneOf("c", "p", "q")).Latest()),
+			`sum(m{a="x",b!="2",c=~"p|q"})`,
 			[]string{"m{a=x,b=1,c=p} 1;m{a=x,b=2,c=p} 10;m{a=x,b=1,c=pq} 100;m{a=y,b=1,c=q} 1000"},
 			[]float64{1},
 		},
@@ -106,8 +140,10 @@ func firing() map[string][]string {
 		"BerthPlacementsNotSatisfied":   {"berth_placements{type=PlacementSatisfied,reason=NoManagedClusterMatched} 2"},
 		"BerthWritesFailing":            {"berth_plan_writes_total{result=failed} 0", "berth_plan_writes_total{result=failed} 4"},
 		"BerthDecisionsSlow": {
-			"berth_event_to_decision_seconds_bucket{le=30} 0;berth_event_to_decision_seconds_bucket{le=60} 0;berth_event_to_decision_seconds_bucket{le=+Inf} 0",
-			"berth_event_to_decision_seconds_bucket{le=30} 0;berth_event_to_decision_seconds_bucket{le=60} 9;berth_event_to_decision_seconds_bucket{le=+Inf} 9",
+			"berth_event_to_decision_seconds_bucket{le=30} 0;berth_event_to_decision_seconds_bucket{le=60} " +
+				"0;berth_event_to_decision_seconds_bucket{le=+Inf} 0",
+			"berth_event_to_decision_seconds_bucket{le=30} 0;berth_event_to_decision_seconds_bucket{le=60} " +
+				"9;berth_event_to_decision_seconds_bucket{le=+Inf} 9",
 		},
 		"BerthRemovalsHeld":    {"berth_held_removals 1"},
 		"BerthHolds":           {"berth_holds{kind=Breach} 1"},
@@ -147,7 +183,8 @@ func TestShippedAlerts(t *testing.T) {
 			t.Errorf("%s is %s with %q, want quiet without a summary", each.Alert, quiet.State, quiet.Summary)
 		}
 		began := each.Evaluate(sampled(samples...), time.Time{})
-		if want := map[bool]rule.State{true: rule.Firing, false: rule.Pending}[each.For == ""]; began.State != want || began.Since == nil || !began.Since.Equal(now) {
+		if want := map[bool]rule.State{true: rule.Firing, false: rule.Pending}[each.For == ""]; began.State != want || began.Since == nil ||
+			!began.Since.Equal(now) {
 			t.Errorf("%s is %s since %v, want %s since now", each.Alert, began.State, began.Since, want)
 		}
 		fires := each.Evaluate(sampled(samples...), now.Add(-2*time.Hour))

@@ -101,8 +101,8 @@ func (w *Window) Last() (sample Sample, ok bool) {
 	return w.samples[len(w.samples)-1], true
 }
 
-// increase returns by how much a series of a counter grew in a time up to the latest sample, and over what time that was measured. At is its
-// place among the series there. Ok is false without two samples of it. A counter that falls has begun again at 0.
+// increase returns by how much a series of a counter grew in a time up to the latest sample, and over what time that was measured. At is
+// its place among the series there. Ok is false without two samples of it. A counter that falls has begun again at 0.
 func (w *Window) increase(name string, at int, within time.Duration) (grown float64, over time.Duration, ok bool) {
 	last, known := w.Last()
 	if !known {

@@ -82,7 +82,8 @@ func (l *Leader) Start(ctx context.Context) error {
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "cannot store the address of the views in the Lease; other replicas cannot forward requests to this leader")
+			log.FromContext(ctx).Error(err, "cannot store the address of the views in the Lease; other replicas cannot "+
+				"forward requests to this leader")
 		}
 		select {
 		case <-ctx.Done():
@@ -97,7 +98,10 @@ func (l *Leader) storeAddress(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	err := l.Reader.Get(ctx, l.key(), lease)
 	if apierrors.IsNotFound(err) {
-		lease.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: leaseName, Annotations: map[string]string{addressAnnotation: l.Address}}
+		lease.ObjectMeta = metav1.ObjectMeta{
+			Namespace: l.Namespace, Name: leaseName,
+			Annotations: map[string]string{addressAnnotation: l.Address},
+		}
 		if err := l.Writer.Create(ctx, lease); err != nil {
 			return fmt.Errorf("creating the Lease %s: %w", l.key(), err)
 		}

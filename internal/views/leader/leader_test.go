@@ -127,7 +127,8 @@ func TestLeaderResponds(t *testing.T) {
 	follower := replica(t, leading(t, strings.TrimPrefix(server.URL, "https://")), authority(server.Server))
 	request := httptest.NewRequest(http.MethodGet, "/apis/g/v1/namespaces/n/placements/p/history?since=x", nil)
 	for name, value := range map[string]string{
-		"Accept": "application/json", "Authorization": "Bearer of jane", "Impersonate-User": "root", "X-Remote-User": "root", callerHeader: "forged", "Cookie": "c",
+		"Accept": "application/json", "Authorization": "Bearer of jane", "Impersonate-User": "root", "X-Remote-User": "root",
+		callerHeader: "forged", "Cookie": "c",
 	} {
 		request.Header.Set(name, value)
 	}
@@ -215,7 +216,8 @@ func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := httptest.NewRecorder()
-			err := replica(t, tc.stored, tc.authorities).Forward(answer, httptest.NewRequest(http.MethodGet, "/", nil).WithContext(t.Context()), jane())
+			err := replica(t, tc.stored, tc.authorities).Forward(answer, httptest.NewRequest(http.MethodGet, "/", nil).WithContext(t.Context()),
+				jane())
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 				t.Errorf("Forward = %v, want %v", err, tc.want)
 			}

@@ -77,7 +77,8 @@ type Leader interface {
 	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
-// Handler serves explanations and histories of placements, the deliveries of sets of works, and the status of the manager. It is safe for concurrent use.
+// Handler serves explanations and histories of placements, the deliveries of sets of works, and the status of the manager. It is safe for
+// concurrent use.
 type Handler struct {
 	Options
 
@@ -89,8 +90,8 @@ func New(options Options) *Handler {
 	return &Handler{Options: options, slots: limit.NewFairLimiter(maxRunning, maxRunningPerUser, maxWaitingPerUser)}
 }
 
-// Wrap serves the subresources of placements and of sets of works and the status of the manager, and passes all other requests to the next handler. Requests must be
-// authenticated and authorized already.
+// Wrap serves the subresources of placements and of sets of works and the status of the manager, and passes all other requests to the next
+// handler. Requests must be authenticated and authorized already.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -149,7 +150,8 @@ func (h *Handler) resolveCaller(w http.ResponseWriter, r *http.Request) (caller 
 	case h.Record.IsLeader():
 		return caller, false, nil
 	case forwarded:
-		return nil, false, apierrors.NewServiceUnavailable("another replica forwarded the request to this one, which is no longer the leader: try again")
+		return nil, false, apierrors.NewServiceUnavailable("another replica forwarded the request to this one, which is no " +
+			"longer the leader: try again")
 	}
 	switch err := h.Leader.Forward(w, r, caller); {
 	case err == nil:
@@ -217,7 +219,8 @@ func (h *Handler) acquire(ctx context.Context, caller user.Info) (release func()
 	release, err = h.slots.Acquire(ctx, caller.GetName())
 	switch {
 	case errors.Is(err, limit.ErrTooMany):
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d of your requests are waiting, which is the limit: wait for a response", maxWaitingPerUser), retrySeconds)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d of your requests are waiting, which is the limit: wait for a response",
+			maxWaitingPerUser), retrySeconds)
 	case err != nil:
 		return nil, apierrors.NewTimeoutError("waiting for other requests: "+err.Error(), retrySeconds)
 	default:

@@ -18,8 +18,10 @@ import (
 func FuzzList(f *testing.F) {
 	for _, query := range []string{
 		"", "limit=1", "limit=-1", "limit=9223372036854775807", "continue=x", "resourceVersion=1", "resourceVersion=18446744073709551615",
-		"resourceVersion=0&resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan&resourceVersion=1", "labelSelector=colour%3Dred", "labelSelector=colour+in+(red,,)",
-		"fieldSelector=metadata.name%3Da", "fieldSelector=metadata.namespace!%3Da", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0",
+		"resourceVersion=0&resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan&resourceVersion=1", "labelSelector=colour%3Dred",
+		"labelSelector=colour+in+(red,,)",
+		"fieldSelector=metadata.name%3Da", "fieldSelector=metadata.namespace!%3Da",
+		"continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0",
 		"continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vLi4vc2VjcmV0In0", "timeoutSeconds=0", "limit=1&labelSelector=!colour",
 	} {
 		f.Add(query)

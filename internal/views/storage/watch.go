@@ -46,7 +46,8 @@ func (s *Storage) Watch(ctx context.Context, options *metainternalversion.ListOp
 	}
 	release, ok := s.watches.Acquire(caller.User)
 	if !ok {
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("too many watches: the limit is %d for one user and %d in all; end a watch, or share one",
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("too many watches: the limit is %d for one user and %d in "+
+			"all; end a watch, or share one",
 			MaxWatchesPerUser, MaxWatches), retryAfterSeconds)
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -157,7 +157,8 @@ func TestSinceMergesChanges(t *testing.T) {
 		from viewcache.State
 		want sets.Set[string]
 	}{"one": {one, sets.New("a", "b", "c")}, "two": {two, sets.New("a", "c")}, "three": {three, nil}} {
-		if current, delta, _ := c.Since(test.from); current.Revision != three.Revision || delta.AffectsAll || !delta.Names[visibility.Cluster].Equal(test.want) {
+		if current, delta, _ := c.Since(test.from); current.Revision != three.Revision || delta.AffectsAll ||
+			!delta.Names[visibility.Cluster].Equal(test.want) {
 			t.Errorf("since state %s: revision %d and %v, want %d and %v", name, current.Revision, delta, three.Revision, test.want)
 		}
 	}

@@ -256,7 +256,8 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 			for kind, known := range seen {
 				before, after := state.ViewFor(jane), next.ViewFor(jane)
 				narrow := slices.Collect(visibility.Changes(kind, before, after, delta, anyObject))
-				if diff := cmp.Diff(slices.Collect(visibility.Changes(kind, before, after, visibility.Delta{AffectsAll: true}, anyObject)), narrow); diff != "" {
+				if diff := cmp.Diff(slices.Collect(visibility.Changes(kind, before, after, visibility.Delta{AffectsAll: true}, anyObject)),
+					narrow); diff != "" {
 					t.Fatalf("seed %d, revision %d: changes (-wide +narrow):\n%s", seed, revision, diff)
 				}
 				applyChanges(t, known, narrow)

@@ -45,10 +45,13 @@ func TestConversionOfADefinition(t *testing.T) {
 		stored           map[string]map[string]any
 		applied, updated bool
 	}{
-		"the hub has no such definition":      {nil, false, false},
-		"a definition without a conversion":   {definition(nil), true, false}, // applied at the start, before an update
-		"a conversion of this manager":        {definition(own), true, true},
-		"a conversion of another product":     {definition(map[string]any{"service": map[string]any{"name": "other", "path": "/other"}}), false, false},
+		"the hub has no such definition":    {nil, false, false},
+		"a definition without a conversion": {definition(nil), true, false}, // applied at the start, before an update
+		"a conversion of this manager":      {definition(own), true, true},
+		"a conversion of another product": {
+			definition(map[string]any{"service": map[string]any{"name": "other", "path": "/other"}}), false,
+			false,
+		},
 		"a conversion by URL of another path": {definition(map[string]any{"url": "https://127.0.0.1:1/other"}), false, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -143,7 +143,8 @@ func (p *Publisher) apply(ctx context.Context, object *unstructured.Unstructured
 	for _, target := range targets(object) {
 		target[caBundleField] = base64.StdEncoding.EncodeToString(authorities)
 	}
-	if err := p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+	if err := p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager),
+		client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil

@@ -110,10 +110,16 @@ func TestApply(t *testing.T) {
 			webhooks,
 			cabundle.Address{URL: "https://127.0.0.1:1/", Port: 2},
 			"127.0.0.1",
-			configuration(hook("a.test", map[string]any{"url": "https://127.0.0.1:1/a"}), hook("b.test", map[string]any{"url": "https://127.0.0.1:1/b"})),
+			configuration(hook("a.test", map[string]any{"url": "https://127.0.0.1:1/a"}),
+				hook("b.test", map[string]any{"url": "https://127.0.0.1:1/b"})),
 		},
 		"an aggregated API by the port of its Service": {apiService, cabundle.Address{}, "svc.ns.svc", aggregated(int64(443))},
-		"an aggregated API by another port":            {apiService, cabundle.Address{URL: "https://127.0.0.1:1", Port: 2}, "svc.ns.svc", aggregated(int64(2))},
+		"an aggregated API by another port": {
+			apiService,
+			cabundle.Address{URL: "https://127.0.0.1:1", Port: 2},
+			"svc.ns.svc",
+			aggregated(int64(2)),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &fakeHub{}
@@ -148,7 +154,8 @@ func TestUpdateCABundlesChangesOnlyTheBundles(t *testing.T) {
 		}
 	}
 	to := &fakeHub{}
-	r, err := cabundle.New(to, cabundle.Address{URL: "https://new.test"}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}}, fstest.MapFS{"y.yaml": {Data: []byte(apiService)}})
+	r, err := cabundle.New(to, cabundle.Address{URL: "https://new.test"}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}},
+		fstest.MapFS{"y.yaml": {Data: []byte(apiService)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +190,8 @@ func TestUpdateCABundlesChangesOnlyTheBundles(t *testing.T) {
 // TestAFailedObjectDoesNotBlockOthers checks that the objects after it are written.
 func TestAFailedObjectDoesNotBlockOthers(t *testing.T) {
 	to := &fakeHub{err: errBoom}
-	r, err := cabundle.New(to, cabundle.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}}, fstest.MapFS{"y.yaml": {Data: []byte(apiService)}})
+	r, err := cabundle.New(to, cabundle.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}},
+		fstest.MapFS{"y.yaml": {Data: []byte(apiService)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +208,8 @@ func TestObjectsOfAnotherFormAreRefused(t *testing.T) {
 		"an aggregated API without a Service": "kind: APIService\nspec: {group: a}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := cabundle.New(&fakeHub{}, cabundle.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(file)}}); err == nil || !strings.Contains(err.Error(), "x.yaml") {
+			if _, err := cabundle.New(&fakeHub{}, cabundle.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(file)}}); err == nil ||
+				!strings.Contains(err.Error(), "x.yaml") {
 				t.Errorf("New = %v, want the file named", err)
 			}
 		})

@@ -65,7 +65,8 @@ func Serving(object *unstructured.Unstructured) bool {
 
 // Finished returns whether an object ran to its end, as a Job does.
 func Finished(object *unstructured.Unstructured) bool {
-	return object.GroupVersionKind().GroupKind().String() == "Job.batch" && (hasCondition(object, "Complete") || hasCondition(object, "Failed"))
+	return object.GroupVersionKind().GroupKind().String() == "Job.batch" &&
+		(hasCondition(object, "Complete") || hasCondition(object, "Failed"))
 }
 
 // hasCondition returns whether a condition is True.

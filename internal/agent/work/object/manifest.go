@@ -77,7 +77,8 @@ func parse(raw []byte) Manifest {
 // not naming it.
 func clean(object *unstructured.Unstructured) {
 	for _, field := range []string{
-		"uid", "resourceVersion", "managedFields", "generateName", "ownerReferences", "creationTimestamp", "deletionTimestamp", "generation", "selfLink",
+		"uid", "resourceVersion", "managedFields", "generateName", "ownerReferences", "creationTimestamp", "deletionTimestamp", "generation",
+		"selfLink",
 	} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}

@@ -29,11 +29,14 @@ func resolve(t *testing.T, text string, configs ...workv1.ManifestConfigOption) 
 
 func TestTheHashIgnoresOrderAndWhatTheServerWrites(t *testing.T) {
 	one := resolve(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{"x":"1","y":"2"}}`)
-	same := resolve(t, `{"data":{"y":"2","x":"1"},"metadata":{"uid":"u","resourceVersion":"7","namespace":"n","name":"a"},"kind":"ConfigMap","apiVersion":"v1","status":{}}`)
+	same := resolve(t,
+		`{"data":{"y":"2","x":"1"},"metadata":{"uid":"u","resourceVersion":"7","namespace":"n","name":"a"},"kind":"ConfigMap","apiVersion":"v1","status":{}}`)
 	other := resolve(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{"x":"1","y":"3"}}`)
-	forced := resolve(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{"x":"1","y":"2"}}`, workv1.ManifestConfigOption{
-		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "*"}, UpdateStrategy: &workv1.UpdateStrategy{Type: ServerSideApply},
-	})
+	forced := resolve(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{"x":"1","y":"2"}}`,
+		workv1.ManifestConfigOption{
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "*"},
+			UpdateStrategy:     &workv1.UpdateStrategy{Type: ServerSideApply},
+		})
 	if one.Hash == "" || one.Hash != same.Hash || one.Hash == other.Hash || one.Hash == forced.Hash {
 		t.Errorf("the hashes are %s, %s, %s and %s", one.Hash, same.Hash, other.Hash, forced.Hash)
 	}
@@ -102,10 +105,13 @@ func TestOrphans(t *testing.T) {
 		option *workv1.DeleteOption
 		want   bool
 	}{
-		"nothing set":     {nil, false},
-		"foreground":      {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}, false},
-		"orphan":          {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}, true},
-		"a rule for it":   {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan, SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: []workv1.OrphaningRule{rule}}}, true},
+		"nothing set": {nil, false},
+		"foreground":  {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}, false},
+		"orphan":      {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}, true},
+		"a rule for it": {&workv1.DeleteOption{
+			PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan,
+			SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: []workv1.OrphaningRule{rule}},
+		}, true},
 		"a rule for none": {&workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -20,7 +20,10 @@ func TestTheClientThatGoesOnIsWrittenAgainstLessAndLess(t *testing.T) {
 		now = contention.Until
 	}
 	const second = time.Second
-	want := []time.Duration{10 * second, 20 * second, 40 * second, 80 * second, 160 * second, 320 * second, 600 * second, 600 * second, 600 * second}
+	want := []time.Duration{
+		10 * second, 20 * second, 40 * second, 80 * second, 160 * second, 320 * second, 600 * second, 600 * second,
+		600 * second,
+	}
 	if diff := cmp.Diff(want, pauses); diff != "" {
 		t.Errorf("pauses between repairs (-want +got):\n%s", diff)
 	}
@@ -47,9 +50,15 @@ func TestAChangedObject(t *testing.T) {
 			fields: "x", contention: Contention{Repairs: 1, Until: now.Add(time.Second), Quiet: now.Add(time.Minute)},
 			want: Verdict{State: Settled, Contended: true}, again: time.Second,
 		},
-		"changed after its pause":           {fields: "x", contention: Contention{Repairs: 1, Until: now, Quiet: now.Add(time.Minute)}, calls: 1},
-		"put back once":                     {fields: "f", contention: Contention{Repairs: 1, Quiet: now.Add(time.Minute)}, want: Verdict{State: Settled}},
-		"put back again and again":          {fields: "f", contention: Contention{Repairs: 2, Quiet: now.Add(time.Minute)}, want: Verdict{State: Settled, Contended: true}, again: time.Minute},
+		"changed after its pause": {fields: "x", contention: Contention{Repairs: 1, Until: now, Quiet: now.Add(time.Minute)}, calls: 1},
+		"put back once": {
+			fields: "f", contention: Contention{Repairs: 1, Quiet: now.Add(time.Minute)},
+			want: Verdict{State: Settled},
+		},
+		"put back again and again": {
+			fields: "f", contention: Contention{Repairs: 2, Quiet: now.Add(time.Minute)},
+			want: Verdict{State: Settled, Contended: true}, again: time.Minute,
+		},
 		"put back again and again, earlier": {fields: "f", contention: Contention{Repairs: 2, Quiet: now}, want: Verdict{State: Settled}},
 	} {
 		t.Run(sentence, func(t *testing.T) {

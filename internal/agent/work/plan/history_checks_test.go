@@ -64,7 +64,8 @@ func (m *member) checkSettled() error {
 			}
 		}
 		for _, entry := range m.records[name] { // an empty work keeps what it has, and a work that only reports an object keeps it too
-			if len(w.manifests) == 0 || slices.ContainsFunc(w.manifests, mistaken(entry.ID)) || named[entry.ID] && !slices.ContainsFunc(w.manifests, writes(entry.ID)) {
+			if len(w.manifests) == 0 || slices.ContainsFunc(w.manifests, mistaken(entry.ID)) ||
+				named[entry.ID] && !slices.ContainsFunc(w.manifests, writes(entry.ID)) {
 				kept[entry.ID] = true
 			}
 		}

@@ -73,9 +73,9 @@ const (
 
 // TestHistories runs random histories of two works that share objects, with failures at every call and restarts of the agent, and another
 // client that creates the same objects at the same time. Some works
-// only report objects, or have an executor without permissions. Some edits have a typing error, which takes nothing away. After every call each object that a work created is on its record, and no
-// object of another client was deleted. Once the failures end, the member has what the works name, and no work waits for a work that may not
-// write.
+// only report objects, or have an executor without permissions. Some edits have a typing error, which takes nothing away. After every call
+// each object that a work created is on its record, and no object of another client was deleted. Once the failures end, the member has what
+// the works name, and no work waits for a work that may not write.
 func TestHistories(t *testing.T) {
 	const histories = 3000
 	for seed := range uint64(histories) {
@@ -405,7 +405,10 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 			delete(found.owners, name)
 		}
 		if !lost {
-			w.applied[id] = Applied{UID: found.uid, Hash: call.Manifest.Hash, Fields: fmt.Sprint(found.fields[name]), CreatedConcurrently: createdConcurrently}
+			w.applied[id] = Applied{
+				UID: found.uid, Hash: call.Manifest.Hash, Fields: fmt.Sprint(found.fields[name]),
+				CreatedConcurrently: createdConcurrently,
+			}
 		}
 	case Release:
 		if found == nil || found.uid != call.Entry.UID {

@@ -48,7 +48,8 @@ type Object struct {
 	Labelled, Owned bool
 	// Named is whether it names a record of this name, which may be gone.
 	Named bool
-	// CreatedConcurrently is whether another client created it before a work first wrote to it. It is certain only until the work writes to it again.
+	// CreatedConcurrently is whether another client created it before a work first wrote to it. It is certain only until the work writes to it
+	// again.
 	CreatedConcurrently bool
 	// OtherLabel is whether it carries the label of another record.
 	OtherLabel bool
@@ -120,8 +121,8 @@ type Input struct {
 	// Recorded is whether the member has a record of the work, and Record its entries.
 	Recorded bool
 	Record   []Entry
-	// Objects has the objects that exist, Unread those that could not be read. A kind that could not be looked up is in Unread by an ID without
-	// a resource.
+	// Objects has the objects that exist, Unread those that could not be read. A kind that could not be looked up is in Unread by an ID
+	// without a resource.
 	Objects map[object.ID]Object
 	Unread  map[object.ID]Failure
 	Others  map[object.ID][]Other

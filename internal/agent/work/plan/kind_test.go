@@ -18,9 +18,18 @@ func TestAKindIsLookedUpAgain(t *testing.T) {
 		code   Code
 		again  time.Time
 	}{
-		"an unknown kind":         {fault: object.UnknownKindError{Kind: schema.GroupVersionKind{Kind: "Widget"}}, code: UnknownKind, again: now.Add(time.Minute)},
-		"a look-up that failed":   {fault: errBoom, unread: map[object.ID]Failure{id: {Code: Unavailable, Until: now.Add(4 * time.Second)}}, code: Unavailable, again: now.Add(4 * time.Second)},
-		"a look-up was refused":   {fault: errBoom, unread: map[object.ID]Failure{id: {Code: Forbidden, Until: now.Add(time.Minute)}}, code: Forbidden, again: now.Add(time.Minute)},
+		"an unknown kind": {
+			fault: object.UnknownKindError{Kind: schema.GroupVersionKind{Kind: "Widget"}}, code: UnknownKind,
+			again: now.Add(time.Minute),
+		},
+		"a look-up that failed": {
+			fault: errBoom, unread: map[object.ID]Failure{id: {Code: Unavailable, Until: now.Add(4 * time.Second)}},
+			code: Unavailable, again: now.Add(4 * time.Second),
+		},
+		"a look-up was refused": {
+			fault: errBoom, unread: map[object.ID]Failure{id: {Code: Forbidden, Until: now.Add(time.Minute)}},
+			code: Forbidden, again: now.Add(time.Minute),
+		},
 		"a manifest of no object": {fault: errBoom, code: Invalid},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -20,14 +20,33 @@ func TestATypingErrorTakesNothingAway(t *testing.T) {
 		manifest string
 		deleted  []object.ID
 	}{
-		"no namespace":                           {web, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`, []object.ID{old}},
-		"another group":                          {web, `{"apiVersion":"app/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`, []object.ID{old}},
-		"another kind":                           {web, `{"apiVersion":"apps/v1","kind":"Deploymnet","metadata":{"name":"web","namespace":"shop"}}`, []object.ID{old}},
-		"a namespace of a cluster-scoped object": {role, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"web","namespace":"shop"}}`, []object.ID{old}},
-		"no kind":                                {web, `{"apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop"}}`, nil},
-		"no name":                                {web, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop"}}`, nil},
-		"no object":                              {web, `"text"`, nil},
-		"another name, which is no error":        {web, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"other","namespace":"shop"}}`, []object.ID{web, old}},
+		"no namespace": {
+			web, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`,
+			[]object.ID{old},
+		},
+		"another group": {
+			web,
+			`{"apiVersion":"app/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`,
+			[]object.ID{old},
+		},
+		"another kind": {
+			web,
+			`{"apiVersion":"apps/v1","kind":"Deploymnet","metadata":{"name":"web","namespace":"shop"}}`,
+			[]object.ID{old},
+		},
+		"a namespace of a cluster-scoped object": {
+			role,
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"web","namespace":"shop"}}`,
+			[]object.ID{old},
+		},
+		"no kind":   {web, `{"apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop"}}`, nil},
+		"no name":   {web, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop"}}`, nil},
+		"no object": {web, `"text"`, nil},
+		"another name, which is no error": {
+			web,
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"other","namespace":"shop"}}`,
+			[]object.ID{web, old},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			in := Input{

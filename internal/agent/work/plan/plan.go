@@ -150,10 +150,11 @@ func (p *planner) faulty(m *object.Manifest) Verdict {
 // unknownKindWait is when a kind is looked up again that the member does not serve.
 const unknownKindWait = time.Minute
 
-// owner returns the older work that has applied another manifest to the object and keeps it; empty where no work has. Works that apply under
-// field managers of their own live together.
+// owner returns the older work that has applied another manifest to the object and keeps it; empty where no work has. Works that apply
+// under field managers of their own live together.
 func (p *planner) owner(m *object.Manifest) string {
-	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil && apply.FieldManager != defaultManager {
+	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply && apply != nil &&
+		apply.FieldManager != defaultManager {
 		return ""
 	}
 	for _, other := range p.in.Others[m.ID] {
@@ -168,8 +169,8 @@ func (p *planner) owner(m *object.Manifest) string {
 // defaultManager is the field manager that a work has where it names none.
 const defaultManager = "work-agent"
 
-// entry returns the entry that the record must have for a manifest before it is applied. An object of a lost record was created where it names
-// the record, and adopted where it only has the label.
+// entry returns the entry that the record must have for a manifest before it is applied. An object of a lost record was created where it
+// names the record, and adopted where it only has the label.
 func (p *planner) entry(m *object.Manifest) Entry {
 	e, known := p.stored[m.ID]
 	o, exists := p.in.Objects[m.ID]
@@ -258,8 +259,8 @@ func (p *planner) applyRanks(wanted []candidate) bool {
 	return false
 }
 
-// notHealthy returns the workloads of the work that have not reached their desired state, where a webhook configuration is to be created: the
-// API server of the member would call a webhook that no pod serves.
+// notHealthy returns the workloads of the work that have not reached their desired state, where a webhook configuration is to be created:
+// the API server of the member would call a webhook that no pod serves.
 func (p *planner) notHealthy(next []candidate) []object.ID {
 	if !slices.ContainsFunc(next, func(c candidate) bool {
 		_, exists := p.in.Objects[c.entry.ID]
@@ -303,7 +304,10 @@ func (p *planner) apply(c candidate) {
 	drifted := exists && (c.entry.Fields != o.Fields || o.Owned == c.entry.Adopted || label && !o.Labelled)
 	switch {
 	case exists && o.Terminating: // what replaces it is created once it is gone
-		p.step.Verdicts[c.manifest.Ordinal] = Verdict{State: Failed, Code: Unavailable, Message: "the object is being deleted; it is created again once it is gone"}
+		p.step.Verdicts[c.manifest.Ordinal] = Verdict{
+			State: Failed, Code: Unavailable,
+			Message: "the object is being deleted; it is created again once it is gone",
+		}
 		return
 	case !exists && c.entry.Completed, exists && keepsAsItIs(c), exists && c.entry.Hash == hash && (!drifted || c.entry.Completed):
 		p.settle(c.manifest)
@@ -325,8 +329,8 @@ func (p *planner) settle(m *object.Manifest) {
 	p.step.Verdicts[m.Ordinal] = verdict
 }
 
-// keepsAsItIs returns whether a manifest changes nothing of an object that exists. An object that another work created still gets the marks of
-// this one, so that both have it.
+// keepsAsItIs returns whether a manifest changes nothing of an object that exists. An object that another work created still gets the marks
+// of this one, so that both have it.
 func keepsAsItIs(c candidate) bool {
 	return createOnly(c.manifest) && (c.entry.Adopted || c.entry.Hash != "")
 }

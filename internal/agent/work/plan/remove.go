@@ -118,8 +118,8 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	}
 }
 
-// successor returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two works that
-// drop an object, neither leaves it to the other.
+// successor returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two
+// works that drop an object, neither leaves it to the other.
 func (p *planner) successor(id object.ID, uid string) string {
 	var out string
 	for _, other := range p.in.Others[id] {

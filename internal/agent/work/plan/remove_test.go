@@ -24,8 +24,14 @@ func TestAnObjectThatDoesNotDisappear(t *testing.T) {
 		again   time.Duration
 	}{
 		"it is looked at while the next rank waits": {since: 30 * time.Second, exists: true, waits: []object.ID{stuck}, again: time.Minute},
-		"the wait ends before the next look":        {since: RemovalWait - time.Second, exists: true, waits: []object.ID{stuck}, again: time.Second},
-		"after the wait the next rank goes":         {since: RemovalWait, exists: true, deletes: []object.ID{next}, waits: []object.ID{next}, overdue: []object.ID{stuck}, again: time.Minute},
+		"the wait ends before the next look": {
+			since: RemovalWait - time.Second, exists: true, waits: []object.ID{stuck},
+			again: time.Second,
+		},
+		"after the wait the next rank goes": {
+			since: RemovalWait, exists: true, deletes: []object.ID{next}, waits: []object.ID{next},
+			overdue: []object.ID{stuck}, again: time.Minute,
+		},
 		"it is looked at when nothing else is left": {since: RemovalWait, overdue: []object.ID{stuck}, again: time.Minute},
 		"it is looked at an hour later":             {since: time.Hour, overdue: []object.ID{stuck}, again: time.Minute},
 	} {

@@ -22,17 +22,32 @@ func TestWhichWorkOwnsAnObject(t *testing.T) {
 		successor string
 		woken     bool
 	}{
-		"it has another manifest and has not applied it":            {other: Other{Hash: "other"}, verb: Apply},
-		"it may read the object and has it on its record":           {other: Other{Hash: "other", Recorded: true, UID: "u"}, verb: Apply},
-		"it has applied another manifest":                           {other: Other{Hash: "other", Recorded: true, Applied: true, UID: "u"}, code: OwnedByWork},
+		"it has another manifest and has not applied it":  {other: Other{Hash: "other"}, verb: Apply},
+		"it may read the object and has it on its record": {other: Other{Hash: "other", Recorded: true, UID: "u"}, verb: Apply},
+		"it has applied another manifest": {
+			other: Other{Hash: "other", Recorded: true, Applied: true, UID: "u"},
+			code:  OwnedByWork,
+		},
 		"it has applied the object, and does not write it any more": {other: Other{Recorded: true, Applied: true, UID: "u"}, verb: Apply},
 		"the work goes, and it is about to apply the object":        {leaving: true, other: Other{Hash: "other"}, woken: true},
-		"the work goes, and it has the object on its record":        {leaving: true, other: Other{Hash: "other", Recorded: true, UID: "u"}, woken: true},
-		"the work goes, and it has applied the object":              {leaving: true, other: Other{Hash: "h", Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old"},
+		"the work goes, and it has the object on its record": {
+			leaving: true, other: Other{Hash: "other", Recorded: true, UID: "u"},
+			woken: true,
+		},
+		"the work goes, and it has applied the object": {
+			leaving: true,
+			other:   Other{Hash: "h", Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old",
+		},
 		"both go": {leaving: true, other: Other{Recorded: true, Applied: true, Removes: true, UID: "u"}, verb: Delete},
-		"the work goes, and it may not read the object":          {leaving: true, other: Other{Hash: "other", Refused: true}, verb: Delete},
-		"the work goes, and it may not write the object":         {leaving: true, other: Other{Hash: "h", Refused: true, Recorded: true, UID: "u"}, verb: Delete},
-		"the work goes, and its change of the object is refused": {leaving: true, other: Other{Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old"},
+		"the work goes, and it may not read the object": {leaving: true, other: Other{Hash: "other", Refused: true}, verb: Delete},
+		"the work goes, and it may not write the object": {
+			leaving: true,
+			other:   Other{Hash: "h", Refused: true, Recorded: true, UID: "u"}, verb: Delete,
+		},
+		"the work goes, and its change of the object is refused": {
+			leaving: true,
+			other:   Other{Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.other.Work = "old"
@@ -71,11 +86,20 @@ func TestAManifestThatOnlyCreates(t *testing.T) {
 		want   Entry
 		marks  bool
 	}{
-		"another client created it":                     {object: Object{UID: "u"}, want: Entry{ID: id, UID: "u", Adopted: true}},
-		"another client created it, and it has ended":   {object: Object{UID: "u", Finished: true}, want: Entry{ID: id, UID: "u", Adopted: true, Hash: "h", Completed: true}},
-		"the work created it, and the response is lost": {object: Object{UID: "u", Labelled: true, Owned: true}, want: Entry{ID: id, UID: "u", Hash: "h"}},
-		"another work created it":                       {object: Object{UID: "u", OtherLabel: true}, others: other, marks: true},
-		"another work created it, and it has marks":     {object: Object{UID: "u", OtherLabel: true, Owned: true}, others: other, want: Entry{ID: id, UID: "u", Hash: "h"}},
+		"another client created it": {object: Object{UID: "u"}, want: Entry{ID: id, UID: "u", Adopted: true}},
+		"another client created it, and it has ended": {
+			object: Object{UID: "u", Finished: true},
+			want:   Entry{ID: id, UID: "u", Adopted: true, Hash: "h", Completed: true},
+		},
+		"the work created it, and the response is lost": {
+			object: Object{UID: "u", Labelled: true, Owned: true},
+			want:   Entry{ID: id, UID: "u", Hash: "h"},
+		},
+		"another work created it": {object: Object{UID: "u", OtherLabel: true}, others: other, marks: true},
+		"another work created it, and it has marks": {
+			object: Object{UID: "u", OtherLabel: true, Owned: true}, others: other,
+			want: Entry{ID: id, UID: "u", Hash: "h"},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			in := Input{
@@ -93,7 +117,8 @@ func TestAManifestThatOnlyCreates(t *testing.T) {
 	}
 }
 
-// TestAManifestThatOnlyCreatesMayNotMark plans for an object of another work. The work has its object, and the other work need not wait for it.
+// TestAManifestThatOnlyCreatesMayNotMark plans for an object of another work. The work has its object, and the other work need not wait for
+// it.
 func TestAManifestThatOnlyCreatesMayNotMark(t *testing.T) {
 	now, id := time.Unix(1e6, 0), object.ID{Resource: "configmaps", Namespace: "n", Name: "a"}
 	step := Plan(Input{

@@ -108,8 +108,8 @@ type Step struct {
 	Overdue []object.ID
 	// Again is when to plan again without an event; zero for never.
 	Again time.Time
-	// Refused has the objects that the work may not write, or cannot. An object that another work owns is not among them: it is applied once its
-	// owner leaves it.
+	// Refused has the objects that the work may not write, or cannot. An object that another work owns is not among them: it is applied once
+	// its owner leaves it.
 	Refused map[object.ID]bool
 	// Wake names the works that must look again, because this one leaves an object to them.
 	Wake []string

@@ -26,8 +26,12 @@ func (m *Member) Define(ctx context.Context) error {
 	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
 		return fmt.Errorf("parsing the definition of records: %w", err)
 	}
-	definitions := m.own.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	if _, err := definitions.Apply(ctx, definition.GetName(), definition, metav1.ApplyOptions{FieldManager: "work-agent", Force: true}); err != nil {
+	definitions := m.own.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	})
+	if _, err := definitions.Apply(ctx, definition.GetName(), definition, metav1.ApplyOptions{FieldManager: "work-agent", Force: true}); err !=
+		nil {
 		return fmt.Errorf("installing the definition of records on the member: %w; apply config/crd/member there", err)
 	}
 	return nil

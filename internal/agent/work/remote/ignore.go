@@ -36,10 +36,12 @@ var (
 	errNoPath  = errors.New("the expression selects no field by its path")
 )
 
-// keepIgnored leaves the fields to ignore as they are on the member. What another field manager owns leaves the manifest, so that its changes
-// are no drift. The rest gets the value of the member: without a value, the apply would remove it. A repair also leaves the
+// keepIgnored leaves the fields to ignore as they are on the member. What another field manager owns leaves the manifest, so that its
+// changes are no drift. The rest gets the value of the member: without a value, the apply would remove it. A repair also leaves the
 // fields of OnSpokeChange, which another client has changed.
-func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fields []workv1.IgnoreField, repair bool, manager string) error {
+func keepIgnored(ctx context.Context, body, live *unstructured.Unstructured, fields []workv1.IgnoreField, repair bool,
+	manager string,
+) error {
 	others := ofOtherManagers(live, manager)
 	for _, field := range fields {
 		if field.Condition != onSpokePresent && !repair {

@@ -31,19 +31,49 @@ func TestIgnoredFieldsKeepTheValuesOfTheMember(t *testing.T) {
 		want   string
 		fault  string
 	}{
-		"a pointer":                     {field: workv1.IgnoreField{JSONPointers: []string{"/spec/replicas"}}, want: `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`},
-		"a pointer with an escape":      {field: workv1.IgnoreField{JSONPointers: []string{"/data/a~1b"}}, want: `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": y}}`},
-		"a field that the member lacks": {field: workv1.IgnoreField{JSONPointers: []string{"/spec/paused"}}, want: `{spec: {replicas: 2, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`},
-		"a field that nothing has":      {field: workv1.IgnoreField{JSONPointers: []string{"/spec/other/deep"}}, want: manifest},
-		"a path":                        {field: workv1.IgnoreField{JSONPaths: []string{".spec.replicas"}}, want: `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`},
-		"jq":                            {field: workv1.IgnoreField{JQPathExpressions: []string{`.spec.list[] | select(.name == "b") | .v`}}, want: `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 9}]}, data: {"a/b": x}}`},
-		"a change, at a new manifest":   {field: workv1.IgnoreField{Condition: "OnSpokeChange", JSONPaths: []string{".spec.replicas"}}, want: manifest},
-		"a change, at a repair":         {field: workv1.IgnoreField{Condition: "OnSpokeChange", JSONPaths: []string{".spec.replicas"}}, repair: true, want: `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`},
-		"a path with a filter":          {field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[?(@.name=="a")].v`}}, want: `{spec: {replicas: 2, paused: true, list: [{name: a, v: 8}, {name: b, v: 2}]}, data: {"a/b": x}}`},
-		"a path with an index":          {field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[1].v`}}, want: `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 9}]}, data: {"a/b": x}}`},
-		"a path to all elements":        {field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[*].v`}}, want: `{spec: {replicas: 2, paused: true, list: [{name: a, v: 8}, {name: b, v: 9}]}, data: {"a/b": x}}`},
-		"a path with a step":            {field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[0:2:2].v`}}, fault: "no step"},
-		"jq that does not end":          {field: workv1.IgnoreField{JQPathExpressions: []string{`.spec | until(false; .)`}}, fault: "deadline"},
+		"a pointer": {
+			field: workv1.IgnoreField{JSONPointers: []string{"/spec/replicas"}},
+			want:  `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`,
+		},
+		"a pointer with an escape": {
+			field: workv1.IgnoreField{JSONPointers: []string{"/data/a~1b"}},
+			want:  `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": y}}`,
+		},
+		"a field that the member lacks": {
+			field: workv1.IgnoreField{JSONPointers: []string{"/spec/paused"}},
+			want:  `{spec: {replicas: 2, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`,
+		},
+		"a field that nothing has": {field: workv1.IgnoreField{JSONPointers: []string{"/spec/other/deep"}}, want: manifest},
+		"a path": {
+			field: workv1.IgnoreField{JSONPaths: []string{".spec.replicas"}},
+			want:  `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`,
+		},
+		"jq": {
+			field: workv1.IgnoreField{JQPathExpressions: []string{`.spec.list[] | select(.name == "b") | .v`}},
+			want:  `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 9}]}, data: {"a/b": x}}`,
+		},
+		"a change, at a new manifest": {
+			field: workv1.IgnoreField{Condition: "OnSpokeChange", JSONPaths: []string{".spec.replicas"}},
+			want:  manifest,
+		},
+		"a change, at a repair": {
+			field:  workv1.IgnoreField{Condition: "OnSpokeChange", JSONPaths: []string{".spec.replicas"}},
+			repair: true, want: `{spec: {replicas: 7, paused: true, list: [{name: a, v: 1}, {name: b, v: 2}]}, data: {"a/b": x}}`,
+		},
+		"a path with a filter": {
+			field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[?(@.name=="a")].v`}},
+			want:  `{spec: {replicas: 2, paused: true, list: [{name: a, v: 8}, {name: b, v: 2}]}, data: {"a/b": x}}`,
+		},
+		"a path with an index": {
+			field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[1].v`}},
+			want:  `{spec: {replicas: 2, paused: true, list: [{name: a, v: 1}, {name: b, v: 9}]}, data: {"a/b": x}}`,
+		},
+		"a path to all elements": {
+			field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[*].v`}},
+			want:  `{spec: {replicas: 2, paused: true, list: [{name: a, v: 8}, {name: b, v: 9}]}, data: {"a/b": x}}`,
+		},
+		"a path with a step":   {field: workv1.IgnoreField{JSONPaths: []string{`.spec.list[0:2:2].v`}}, fault: "no step"},
+		"jq that does not end": {field: workv1.IgnoreField{JQPathExpressions: []string{`.spec | until(false; .)`}}, fault: "deadline"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if test.field.Condition == "" {
@@ -75,7 +105,10 @@ metadata:
   - {manager: reporter, operation: Update, subresource: status, fieldsV1: {"f:spec": {"f:list": {'k:{"name":"a"}': {"f:w": {}}}}}}
 spec: {replicas: 7, list: [{name: z, v: 0}, {name: b, v: 9}, {name: a, v: 8, w: 8}]}
 `)
-	field := workv1.IgnoreField{Condition: onSpokePresent, JSONPointers: []string{"/spec/replicas"}, JSONPaths: []string{".spec.list[*].v", ".spec.list[0].w"}}
+	field := workv1.IgnoreField{
+		Condition: onSpokePresent, JSONPointers: []string{"/spec/replicas"},
+		JSONPaths: []string{".spec.list[*].v", ".spec.list[0].w"},
+	}
 	if err := keepIgnored(t.Context(), body, live, []workv1.IgnoreField{field}, false, "agent"); err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,14 @@ func TestAListThatFailsDeletesNothing(t *testing.T) {
 		"nothing there":             {code: 200, body: fmt.Sprintf(page, ""), requests: len(contents())},
 		"a kind that is not served": {code: 404, body: status(404, "NotFound"), requests: len(contents())},
 		"a right that is missing":   {code: 403, body: status(403, "Forbidden"), want: "it may hold objects of other clients: boom", requests: 1},
-		"a member that fails":       {code: 409, body: status(409, "Conflict"), fault: "listing deployments.apps before a deletion: boom", requests: 1},
-		"pages without an end":      {code: 200, body: fmt.Sprintf(page, "more"), want: "it holds more than 10000 deployments.apps", requests: maxPages},
+		"a member that fails": {
+			code: 409, body: status(409, "Conflict"), fault: "listing deployments.apps before a deletion: boom",
+			requests: 1,
+		},
+		"pages without an end": {
+			code: 200, body: fmt.Sprintf(page, "more"), want: "it holds more than 10000 deployments.apps",
+			requests: maxPages,
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			requests := 0
@@ -64,8 +70,10 @@ func TestADefinitionWithoutAServedVersionStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definition := parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, versions: [{name: v1, served: false}]}}`)
-	if got, err := member.InUse(t.Context(), nil, definition, Record{}, nil); err != nil || !strings.Contains(got, "no version of it is served") {
+	definition := parse(t,
+		`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, versions: [{name: v1, served: false}]}}`)
+	if got, err := member.InUse(t.Context(), nil, definition, Record{}, nil); err != nil ||
+		!strings.Contains(got, "no version of it is served") {
 		t.Errorf("InUse = %q, %v", got, err)
 	}
 }
@@ -82,16 +90,31 @@ func TestWhoseAnObjectIs(t *testing.T) {
 		object metav1.ObjectMeta
 		want   bool
 	}{
-		"without marks":                              {want: true},
-		"created by the work":                        {object: metav1.ObjectMeta{Labels: label("r"), OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false)}},
-		"created by the work, without its label":     {object: metav1.ObjectMeta{OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false)}},
-		"adopted by the work":                        {object: metav1.ObjectMeta{Labels: label("r")}, want: true},
-		"of another record":                          {object: metav1.ObjectMeta{Labels: label("s"), OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false)}, want: true},
-		"owned by what the work created":             {object: metav1.ObjectMeta{OwnerReferences: owner("example.com/v1", "Widget", "created", true)}},
-		"owned by an object of others":               {object: metav1.ObjectMeta{OwnerReferences: owner("example.com/v1", "Widget", "other", true)}, want: true},
-		"with a controller that counts itself":       {object: metav1.ObjectMeta{OwnerReferences: owner("apps/v1", "ReplicaSet", "other", true)}},
-		"owned by a workload that is not controller": {object: metav1.ObjectMeta{OwnerReferences: owner("apps/v1", "ReplicaSet", "other", false)}, want: true},
-		"on its way out":                             {object: metav1.ObjectMeta{DeletionTimestamp: &now}},
+		"without marks": {want: true},
+		"created by the work": {object: metav1.ObjectMeta{
+			Labels:          label("r"),
+			OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false),
+		}},
+		"created by the work, without its label": {object: metav1.ObjectMeta{
+			OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false),
+		}},
+		"adopted by the work": {object: metav1.ObjectMeta{Labels: label("r")}, want: true},
+		"of another record": {object: metav1.ObjectMeta{
+			Labels:          label("s"),
+			OwnerReferences: owner("w/v1", "AppliedManifestWork", "record", false),
+		}, want: true},
+		"owned by what the work created": {object: metav1.ObjectMeta{
+			OwnerReferences: owner("example.com/v1", "Widget", "created", true),
+		}},
+		"owned by an object of others": {object: metav1.ObjectMeta{
+			OwnerReferences: owner("example.com/v1", "Widget", "other", true),
+		}, want: true},
+		"with a controller that counts itself": {object: metav1.ObjectMeta{OwnerReferences: owner("apps/v1", "ReplicaSet", "other", true)}},
+		"owned by a workload that is not controller": {
+			object: metav1.ObjectMeta{OwnerReferences: owner("apps/v1", "ReplicaSet", "other", false)},
+			want:   true,
+		},
+		"on its way out": {object: metav1.ObjectMeta{DeletionTimestamp: &now}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := ofOthers(&metav1.PartialObjectMetadata{ObjectMeta: test.object}, record, created); got != test.want {

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/object"
 )
 
-// kindsLifetime is how long the kinds of a group version are used without another look. missLifetime is the same while a kind is unknown, and
-// failureLifetime after a look that failed.
+// kindsLifetime is how long the kinds of a group version are used without another look. missLifetime is the same while a kind is unknown,
+// and failureLifetime after a look that failed.
 const (
 	missLifetime    = time.Second
 	failureLifetime = 5 * time.Second

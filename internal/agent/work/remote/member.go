@@ -77,7 +77,9 @@ func (m *Member) Resource(ctx context.Context, kind schema.GroupVersionKind) (na
 }
 
 // Get reads an object as an executor; nil is the agent itself.
-func (m *Member) Get(ctx context.Context, executor *workv1.ManifestWorkExecutor, id object.ID, version string) (*unstructured.Unstructured, error) {
+func (m *Member) Get(ctx context.Context, executor *workv1.ManifestWorkExecutor, id object.ID,
+	version string,
+) (*unstructured.Unstructured, error) {
 	as, err := m.as(executor)
 	if err != nil {
 		return nil, err
@@ -138,11 +140,16 @@ func (m *Member) Apply(
 			return nil, err
 		}
 	}
-	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: force}) //nolint:wrapcheck // the API server names the object
+	return to.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{
+		FieldManager: manager,
+		Force:        force,
+	}) //nolint:wrapcheck // the API server names the object
 }
 
 // bodyOf returns what to store: the manifest with the marks of the record, and without changes of the fields to ignore.
-func bodyOf(ctx context.Context, record Record, call plan.Call, live *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func bodyOf(ctx context.Context, record Record, call plan.Call, live *unstructured.Unstructured,
+	manager string,
+) (*unstructured.Unstructured, error) {
 	body := call.Manifest.Object.DeepCopy()
 	if apply := call.Manifest.Settings.Strategy.ServerSideApply; apply != nil && live != nil {
 		repair := call.Entry.Hash == call.Manifest.Hash
@@ -177,12 +184,14 @@ func (m *Member) Delete(ctx context.Context, executor *workv1.ManifestWorkExecut
 		return err
 	}
 	uid, propagation := types.UID(entry.UID), metav1.DeletePropagationBackground
-	return at(as, entry.ID, entry.Version).Delete(ctx, entry.ID.Name, metav1.DeleteOptions{ //nolint:wrapcheck // the API server names the object
-		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation,
-	})
+	return at(as, entry.ID, entry.Version).Delete(ctx, entry.ID.Name,
+		metav1.DeleteOptions{ //nolint:wrapcheck // the API server names the object
+			Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation,
+		})
 }
 
-// mark puts the marks of a record on an object, and changes nothing else. It merges: an apply would take back what the manager applied before.
+// mark puts the marks of a record on an object, and changes nothing else. It merges: an apply would take back what the manager applied
+// before.
 func mark(
 	ctx context.Context, to dynamic.ResourceInterface, record Record, live *unstructured.Unstructured, label bool, manager string,
 ) (*unstructured.Unstructured, error) {
@@ -202,12 +211,15 @@ func patchHeader(
 	if err != nil {
 		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
-	return to.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
+	return to.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{
+		FieldManager: manager,
+	}) //nolint:wrapcheck // the API server names the object
 }
 
 // Release takes the marks of a record off an object, as an executor. With a successor, the label names the successor's record.
 func (m *Member) Release(
-	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry, successor string,
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry,
+	successor string,
 ) error {
 	as, err := m.as(executor)
 	if err != nil {

@@ -55,9 +55,9 @@ func fieldsHash(found *unstructured.Unstructured, manager string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// createdBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own it
-// wrote, or another client wrote to it in the second of its creation. All times are those of the member, in whole seconds. An object that no
-// work owns gives no answer.
+// createdBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own
+// it wrote, or another client wrote to it in the second of its creation. All times are those of the member, in whole seconds. An object
+// that no work owns gives no answer.
 func createdBefore(found *unstructured.Unstructured, record Record) bool {
 	created := found.GetCreationTimestamp()
 	owners := ownersOf(found, record)

@@ -25,13 +25,22 @@ func TestWhoCreatedAnObject(t *testing.T) {
 		owners   []metav1.OwnerReference
 		want     bool
 	}{
-		"the work created it":                                 {managers: []metav1.ManagedFieldsEntry{entry("work", 100, marks, "")}},
-		"the work wrote to it later":                          {managers: []metav1.ManagedFieldsEntry{entry("work", 101, marks, "")}, want: true},
-		"the work began to create it in the second before":    {managers: []metav1.ManagedFieldsEntry{entry("work", 99, marks, "")}},
-		"another client wrote to it in the same second":       {managers: []metav1.ManagedFieldsEntry{entry("other", 100, `{}`, ""), entry("work", 100, marks, "")}, want: true},
-		"another client wrote to it later":                    {managers: []metav1.ManagedFieldsEntry{entry("other", 101, `{}`, ""), entry("work", 100, marks, "")}},
-		"a controller reported its status in the same second": {managers: []metav1.ManagedFieldsEntry{entry("other", 100, `{}`, "status"), entry("work", 100, marks, "")}},
-		"no manager owns its owner reference":                 {managers: []metav1.ManagedFieldsEntry{entry("other", 100, `{}`, "")}},
+		"the work created it":                              {managers: []metav1.ManagedFieldsEntry{entry("work", 100, marks, "")}},
+		"the work wrote to it later":                       {managers: []metav1.ManagedFieldsEntry{entry("work", 101, marks, "")}, want: true},
+		"the work began to create it in the second before": {managers: []metav1.ManagedFieldsEntry{entry("work", 99, marks, "")}},
+		"another client wrote to it in the same second": {managers: []metav1.ManagedFieldsEntry{
+			entry("other", 100, `{}`, ""),
+			entry("work", 100, marks, ""),
+		}, want: true},
+		"another client wrote to it later": {managers: []metav1.ManagedFieldsEntry{
+			entry("other", 101, `{}`, ""),
+			entry("work", 100, marks, ""),
+		}},
+		"a controller reported its status in the same second": {managers: []metav1.ManagedFieldsEntry{
+			entry("other", 100, `{}`, "status"),
+			entry("work", 100, marks, ""),
+		}},
+		"no manager owns its owner reference": {managers: []metav1.ManagedFieldsEntry{entry("other", 100, `{}`, "")}},
 		"another work of the hub created it, in the same second": {
 			managers: []metav1.ManagedFieldsEntry{entry("other", 100, otherMarks, ""), entry("work", 101, marks, "")},
 			owners:   other("hub-other"),

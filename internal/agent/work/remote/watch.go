@@ -17,13 +17,15 @@ import (
 
 // Labelled lists and watches the metadata of all objects of a resource that carry the label of a record.
 func (m *Member) Labelled(id object.ID, version string) client.Source {
-	return m.headers(schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource}, "", metav1.ListOptions{LabelSelector: workv1.RecordLabel})
+	return m.headers(schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource}, "",
+		metav1.ListOptions{LabelSelector: workv1.RecordLabel})
 }
 
 // Named lists and watches the metadata of one object, which need not exist and carries no label.
 func (m *Member) Named(id object.ID, version string) client.Source {
 	of := schema.GroupVersionResource{Group: id.Group, Version: version, Resource: id.Resource}
-	return m.headers(of, id.Namespace, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, id.Name).String()})
+	return m.headers(of, id.Namespace, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField,
+		id.Name).String()})
 }
 
 // Records lists and watches the metadata of all records.

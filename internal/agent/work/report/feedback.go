@@ -37,10 +37,13 @@ func (b *built) setFeedback(m Manifest, work Work) {
 }
 
 // feedback returns the values of rules, one for each name, and what could not be read.
-func (e *Evaluator) feedback(rules []workv1.FeedbackRule, object *unstructured.Unstructured) (values []workv1.FeedbackValue, faults []string) {
+func (e *Evaluator) feedback(rules []workv1.FeedbackRule, object *unstructured.Unstructured) (values []workv1.FeedbackValue,
+	faults []string,
+) {
 	for _, path := range paths(rules, object, &faults) {
 		if path.Version != "" && path.Version != object.GroupVersionKind().Version {
-			faults = append(faults, fmt.Sprintf("%s: the object has the version %s, the path is for %s", path.Name, object.GroupVersionKind().Version, path.Version))
+			faults = append(faults, fmt.Sprintf("%s: the object has the version %s, the path is for %s", path.Name,
+				object.GroupVersionKind().Version, path.Version))
 			continue
 		}
 		if slices.ContainsFunc(values, func(value workv1.FeedbackValue) bool { return value.Name == path.Name }) {
@@ -80,12 +83,19 @@ func paths(rules []workv1.FeedbackRule, object *unstructured.Unstructured, fault
 func wellKnownPaths(kind string) []string {
 	switch kind {
 	case "Deployment.apps":
-		return []string{"ReadyReplicas", ".status.readyReplicas", "Replicas", ".status.replicas", "AvailableReplicas", ".status.availableReplicas"}
+		return []string{
+			"ReadyReplicas", ".status.readyReplicas", "Replicas", ".status.replicas", "AvailableReplicas",
+			".status.availableReplicas",
+		}
 	case "StatefulSet.apps", "ReplicaSet.apps":
-		return []string{"ReadyReplicas", ".status.readyReplicas", "Replicas", ".status.replicas", "AvailableReplicas", ".status.availableReplicas"}
+		return []string{
+			"ReadyReplicas", ".status.readyReplicas", "Replicas", ".status.replicas", "AvailableReplicas",
+			".status.availableReplicas",
+		}
 	case "DaemonSet.apps":
 		return []string{
-			"NumberReady", ".status.numberReady", "DesiredNumberScheduled", ".status.desiredNumberScheduled", "NumberAvailable", ".status.numberAvailable",
+			"NumberReady", ".status.numberReady", "DesiredNumberScheduled", ".status.desiredNumberScheduled", "NumberAvailable",
+			".status.numberAvailable",
 		}
 	case "Job.batch":
 		return []string{"JobComplete", `.status.conditions[?(@.type=="Complete")].status`, "JobSucceeded", ".status.succeeded"}
@@ -94,7 +104,10 @@ func wellKnownPaths(kind string) []string {
 	case "Pod":
 		return []string{"PodReady", `.status.conditions[?(@.type=="Ready")].status`, "PodPhase", ".status.phase"}
 	case "Service":
-		return []string{"ClusterIP", ".spec.clusterIP", "LoadBalancerIP", ".status.loadBalancer.ingress[0].ip", "LoadBalancerHostname", ".status.loadBalancer.ingress[0].hostname"}
+		return []string{
+			"ClusterIP", ".spec.clusterIP", "LoadBalancerIP", ".status.loadBalancer.ingress[0].ip", "LoadBalancerHostname",
+			".status.loadBalancer.ingress[0].hostname",
+		}
 	case "PersistentVolumeClaim":
 		return []string{"Phase", ".status.phase", "Capacity", ".status.capacity.storage"}
 	case "HorizontalPodAutoscaler.autoscaling":
@@ -133,13 +146,15 @@ func (e *Evaluator) value(path workv1.JSONPath, object *unstructured.Unstructure
 	case nil:
 		return workv1.FieldValue{}, false, nil
 	default:
-		return workv1.FieldValue{}, false, fmt.Errorf("%s is a list or an object; select one value of it", path.Path) //nolint:err113 // it names the path
+		return workv1.FieldValue{}, false, fmt.Errorf("%s is a list or an object; select one value of it",
+			path.Path) //nolint:err113 // it names the path
 	}
 }
 
 func text(found string) (workv1.FieldValue, bool, error) {
 	if len(found) > maxRaw {
-		return workv1.FieldValue{}, false, fmt.Errorf("the value has %d bytes, at most %d are reported", len(found), maxRaw) //nolint:err113 // it has the size
+		return workv1.FieldValue{}, false, fmt.Errorf("the value has %d bytes, at most %d are reported", len(found),
+			maxRaw) //nolint:err113 // it has the size
 	}
 	return workv1.FieldValue{Type: workv1.String, String: &found}, true, nil
 }

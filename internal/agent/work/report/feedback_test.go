@@ -43,17 +43,39 @@ func reported(t *testing.T, text string, rules ...workv1.FeedbackRule) (values, 
 
 func TestWellKnownFeedback(t *testing.T) {
 	for text, want := range map[string][]string{
-		"{apiVersion: apps/v1, kind: Deployment, status: {readyReplicas: 1, replicas: 2, availableReplicas: 1}}":                             {"ReadyReplicas=Integer 1", "Replicas=Integer 2", "AvailableReplicas=Integer 1"},
-		"{apiVersion: apps/v1, kind: StatefulSet, status: {readyReplicas: 1, replicas: 2}}":                                                  {"ReadyReplicas=Integer 1", "Replicas=Integer 2"},
-		"{apiVersion: apps/v1, kind: ReplicaSet, status: {replicas: 2}}":                                                                     {"Replicas=Integer 2"},
-		"{apiVersion: apps/v1, kind: DaemonSet, status: {numberReady: 1, desiredNumberScheduled: 2, numberAvailable: 1}}":                    {"NumberReady=Integer 1", "DesiredNumberScheduled=Integer 2", "NumberAvailable=Integer 1"},
-		"{apiVersion: batch/v1, kind: Job, status: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}}":                          {"JobComplete=String True", "JobSucceeded=Integer 1"},
-		"{apiVersion: batch/v1, kind: CronJob, status: {lastScheduleTime: '2026-01-01T00:00:00Z'}}":                                          {"LastScheduleTime=String 2026-01-01T00:00:00Z"},
-		"{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}}":                                {"PodReady=String False", "PodPhase=String Running"},
-		"{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}":                   {"ClusterIP=String 10.0.0.1", "LoadBalancerIP=String 1.2.3.4"},
-		"{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound, capacity: {storage: 1Gi}}}":                                    {"Phase=String Bound", "Capacity=String 1Gi"},
-		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1, desiredReplicas: 3}}":                      {"CurrentReplicas=Integer 1", "DesiredReplicas=Integer 3"},
-		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: 'True'}]}}": {"Established=String True"},
+		"{apiVersion: apps/v1, kind: Deployment, status: {readyReplicas: 1, replicas: 2, availableReplicas: 1}}": {
+			"ReadyReplicas=Integer 1", "Replicas=Integer 2", "AvailableReplicas=Integer 1",
+		},
+		"{apiVersion: apps/v1, kind: StatefulSet, status: {readyReplicas: 1, replicas: 2}}": {
+			"ReadyReplicas=Integer 1", "Replicas=Integer 2",
+		},
+		"{apiVersion: apps/v1, kind: ReplicaSet, status: {replicas: 2}}": {
+			"Replicas=Integer 2",
+		},
+		"{apiVersion: apps/v1, kind: DaemonSet, status: {numberReady: 1, desiredNumberScheduled: 2, numberAvailable: 1}}": {
+			"NumberReady=Integer 1", "DesiredNumberScheduled=Integer 2", "NumberAvailable=Integer 1",
+		},
+		"{apiVersion: batch/v1, kind: Job, status: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}}": {
+			"JobComplete=String True", "JobSucceeded=Integer 1",
+		},
+		"{apiVersion: batch/v1, kind: CronJob, status: {lastScheduleTime: '2026-01-01T00:00:00Z'}}": {
+			"LastScheduleTime=String 2026-01-01T00:00:00Z",
+		},
+		"{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}}": {
+			"PodReady=String False", "PodPhase=String Running",
+		},
+		"{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}": {
+			"ClusterIP=String 10.0.0.1", "LoadBalancerIP=String 1.2.3.4",
+		},
+		"{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound, capacity: {storage: 1Gi}}}": {
+			"Phase=String Bound", "Capacity=String 1Gi",
+		},
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1, desiredReplicas: 3}}": {
+			"CurrentReplicas=Integer 1", "DesiredReplicas=Integer 3",
+		},
+		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: 'True'}]}}": {
+			"Established=String True",
+		},
 	} {
 		values, faults := reported(t, text, workv1.FeedbackRule{Type: "WellKnownStatus"})
 		if diff := cmp.Diff(want, values); diff != "" || len(faults) > 0 {

@@ -49,9 +49,15 @@ func build(m Manifest, work Work, before *workv1.ManifestCondition) built {
 	switch m.Verdict.State {
 	case plan.Pending: // the pass has not reached it
 	case plan.Settled:
-		setOfManifest(into, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestComplete", Message: "Apply manifest complete"}, work)
+		setOfManifest(into, metav1.Condition{
+			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestComplete",
+			Message: "Apply manifest complete",
+		}, work)
 	case plan.Failed:
-		setOfManifest(into, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Reason: "AppliedManifestFailed", Message: failure}, work)
+		setOfManifest(into, metav1.Condition{
+			Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Reason: "AppliedManifestFailed",
+			Message: failure,
+		}, work)
 	}
 	condition := availableOf(m)
 	out.available = condition.Status
@@ -114,7 +120,8 @@ func availableOf(m Manifest) metav1.Condition {
 	case m.Manifest.ID.Resource == "":
 		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, "IncompleteResourceMeta", "Resource meta is incomplete"
 	case m.Unread != "":
-		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, "FetchingResourceFailed", cut("Failed to fetch resource: "+m.Unread, maxManifestMessage)
+		out.Status, out.Reason, out.Message = metav1.ConditionUnknown, "FetchingResourceFailed",
+			cut("Failed to fetch resource: "+m.Unread, maxManifestMessage)
 	case m.Object == nil:
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, "ResourceNotAvailable", "Resource is not available"
 	default:

@@ -85,7 +85,8 @@ func Deleting(before workv1.ManifestWorkStatus, generation int64, now time.Time,
 	if len(kept) > 0 {
 		message += "; kept on the member: " + list(kept)
 	}
-	set(&out.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: reasonDeleting, Message: message}, Work{Generation: generation, Now: now})
+	set(&out.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: reasonDeleting, Message: message},
+		Work{Generation: generation, Now: now})
 	return out
 }
 
@@ -130,7 +131,10 @@ func applied(all []built) (metav1.Condition, bool) {
 			failed = append(failed, each.name+": "+each.message)
 		}
 	}
-	out := metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: reasonApplied, Message: "Apply manifest work complete"}
+	out := metav1.Condition{
+		Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: reasonApplied,
+		Message: "Apply manifest work complete",
+	}
 	switch {
 	case len(all) == 0:
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, reasonNotApplied, "The work has no manifests; what it created before is kept"
@@ -152,7 +156,10 @@ func available(all []built) metav1.Condition {
 			unknown++
 		}
 	}
-	out := metav1.Condition{Type: workv1.WorkAvailable, Status: metav1.ConditionTrue, Reason: reasonAvailable, Message: "All resources are available"}
+	out := metav1.Condition{
+		Type: workv1.WorkAvailable, Status: metav1.ConditionTrue, Reason: reasonAvailable,
+		Message: "All resources are available",
+	}
 	switch {
 	case missing > 0:
 		out.Status, out.Reason = metav1.ConditionFalse, reasonNotAvailable
@@ -165,7 +172,10 @@ func available(all []built) metav1.Condition {
 }
 
 func progressing(all []built) metav1.Condition {
-	out := metav1.Condition{Type: workv1.WorkProgressing, Status: metav1.ConditionFalse, Reason: reasonCompleted, Message: "All resources are in their desired state"}
+	out := metav1.Condition{
+		Type: workv1.WorkProgressing, Status: metav1.ConditionFalse, Reason: reasonCompleted,
+		Message: "All resources are in their desired state",
+	}
 	changing, unknown, failing := picked(all, progressOf)
 	switch {
 	case len(changing) > 0:
@@ -182,7 +192,10 @@ func progressing(all []built) metav1.Condition {
 }
 
 func degraded(all []built) metav1.Condition {
-	out := metav1.Condition{Type: workv1.WorkDegraded, Status: metav1.ConditionFalse, Reason: reasonCompleted, Message: "No resource is failing"}
+	out := metav1.Condition{
+		Type: workv1.WorkDegraded, Status: metav1.ConditionFalse, Reason: reasonCompleted,
+		Message: "No resource is failing",
+	}
 	failing, unknown, _ := picked(all, degradationOf)
 	switch {
 	case len(failing) > 0:
@@ -232,7 +245,10 @@ func ruled(all []built) []metav1.Condition {
 	var out []metav1.Condition
 	for _, kind := range order {
 		found := byType[kind]
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonAggregated, Message: fmt.Sprintf("Aggregated from %d manifest conditions", len(found))}
+		condition := metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reasonAggregated,
+			Message: fmt.Sprintf("Aggregated from %d manifest conditions", len(found)),
+		}
 		if len(found) == 1 {
 			condition.Message = found[0].Message
 		}

@@ -37,14 +37,21 @@ func manifest(ordinal int, status map[string]any) Manifest {
 
 func ready() map[string]any {
 	return map[string]any{
-		"observedGeneration": int64(1), "replicas": int64(1), "updatedReplicas": int64(1), "readyReplicas": int64(1), "availableReplicas": int64(1),
-		"conditions": []any{map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}},
+		"observedGeneration": int64(1), "replicas": int64(1), "updatedReplicas": int64(1), "readyReplicas": int64(1),
+		"availableReplicas": int64(1),
+		"conditions": []any{
+			map[string]any{"type": "Available", "status": "True"},
+			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+		},
 	}
 }
 
 func stuck() map[string]any {
 	return map[string]any{
-		"observedGeneration": int64(1), "conditions": []any{map[string]any{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}},
+		"observedGeneration": int64(1), "conditions": []any{map[string]any{
+			"type": "Progressing", "status": "False",
+			"reason": "ProgressDeadlineExceeded",
+		}},
 	}
 }
 
@@ -66,12 +73,24 @@ func TestConditionsOfAWork(t *testing.T) {
 		manifests []Manifest
 		want      map[string]string
 	}{
-		"all is well":        {[]Manifest{manifest(0, ready())}, map[string]string{"Applied": "True", "Available": "True", "Progressing": "False", "Degraded": "False"}},
-		"one is starting":    {[]Manifest{manifest(0, ready()), manifest(1, nil)}, map[string]string{"Applied": "True", "Available": "True", "Progressing": "True", "Degraded": "False"}},
-		"one of two failing": {[]Manifest{manifest(0, ready()), manifest(1, stuck())}, map[string]string{"Applied": "True", "Available": "True", "Progressing": "True", "Degraded": "True"}},
-		"one not applied":    {[]Manifest{manifest(0, ready()), failed}, map[string]string{"Applied": "False", "Available": "False", "Progressing": "True", "Degraded": "False"}},
-		"one not reached":    {[]Manifest{manifest(0, ready()), pending}, map[string]string{"Progressing": "True", "Degraded": "False"}},
-		"no manifests":       {nil, map[string]string{"Applied": "False", "Available": "Unknown", "Progressing": "False", "Degraded": "False"}},
+		"all is well": {[]Manifest{manifest(0, ready())}, map[string]string{
+			"Applied": "True", "Available": "True", "Progressing": "False",
+			"Degraded": "False",
+		}},
+		"one is starting": {
+			[]Manifest{manifest(0, ready()), manifest(1, nil)},
+			map[string]string{"Applied": "True", "Available": "True", "Progressing": "True", "Degraded": "False"},
+		},
+		"one of two failing": {
+			[]Manifest{manifest(0, ready()), manifest(1, stuck())},
+			map[string]string{"Applied": "True", "Available": "True", "Progressing": "True", "Degraded": "True"},
+		},
+		"one not applied": {
+			[]Manifest{manifest(0, ready()), failed},
+			map[string]string{"Applied": "False", "Available": "False", "Progressing": "True", "Degraded": "False"},
+		},
+		"one not reached": {[]Manifest{manifest(0, ready()), pending}, map[string]string{"Progressing": "True", "Degraded": "False"}},
+		"no manifests":    {nil, map[string]string{"Applied": "False", "Available": "Unknown", "Progressing": "False", "Degraded": "False"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			work := Work{Generation: 3, Now: time.Unix(1e6, 0), Manifests: test.manifests, Evaluator: NewEvaluator()}
@@ -101,7 +120,8 @@ func TestAFailureThatRetryingCannotMendIsMarked(t *testing.T) {
 	if state, _ := deliveryplan.StateOf(work, "h", time.Unix(0, 0)); state != rollout.StateFailed {
 		t.Errorf("the hub reads the state %s from %+v, want Failed", state, status.ResourceStatus.Manifests[0].Conditions)
 	}
-	if failure, _ := deliveryplan.FailureOf(work); !failure.Permanent || failure.Message != "Failed to apply manifest: spec.selector is immutable" {
+	if failure, _ := deliveryplan.FailureOf(work); !failure.Permanent ||
+		failure.Message != "Failed to apply manifest: spec.selector is immutable" {
 		t.Errorf("the hub reads the failure %+v", failure)
 	}
 }
@@ -144,7 +164,8 @@ func TestAStatusFits(t *testing.T) {
 			}
 			if test.failing > 0 {
 				last := status.ResourceStatus.Manifests[len(status.ResourceStatus.Manifests)-1]
-				if c := meta.FindStatusCondition(last.Conditions, workv1.WorkApplied); c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "long") {
+				if c := meta.FindStatusCondition(last.Conditions, workv1.WorkApplied); c == nil || c.Status != metav1.ConditionFalse ||
+					!strings.Contains(c.Message, "long") {
 					t.Errorf("of a manifest that is not applied, the condition is %+v", c)
 				}
 			}
@@ -164,7 +185,8 @@ func TestAStatusThatFitsAgainIsWhole(t *testing.T) {
 	}
 	trimmed := Status(workv1.ManifestWorkStatus{}, work)
 	work.Generation, work.Manifests = 2, work.Manifests[:5]
-	if whole := Status(trimmed, work); meta.FindStatusCondition(whole.Conditions, workv1.WorkStatusTrimmed) != nil || len(whole.ResourceStatus.Manifests) != 5 {
+	if whole := Status(trimmed, work); meta.FindStatusCondition(whole.Conditions, workv1.WorkStatusTrimmed) != nil ||
+		len(whole.ResourceStatus.Manifests) != 5 {
 		t.Errorf("the conditions are %v, of %d manifests", summary(whole), len(whole.ResourceStatus.Manifests))
 	}
 }
@@ -185,7 +207,10 @@ func TestFeedback(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"ReadyReplicas": "Integer", "Replicas": "Integer", "name": "String"}, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	want := []string{"old: the object has the version v1, the path is for v1beta1", "all: .status is a list or an object; select one value of it"}
+	want := []string{
+		"old: the object has the version v1, the path is for v1beta1",
+		"all: .status is a list or an object; select one value of it",
+	}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -193,7 +218,8 @@ func TestFeedback(t *testing.T) {
 
 func TestNoRuleReadsASecret(t *testing.T) {
 	secret := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"annotations": map[string]any{"a": "hidden"}}, "data": map[string]any{"k": "hidden"},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"annotations": map[string]any{"a": "hidden"}},
+		"data": map[string]any{"k": "hidden"},
 	}}
 	if found := fmt.Sprint(readable(secret).Object); strings.Contains(found, "hidden") {
 		t.Errorf("a rule reads %s", found)

@@ -81,8 +81,8 @@ func (e *Evaluator) rule(rule workv1.ConditionRule, object *unstructured.Unstruc
 	return e.evaluated(rule, object, holds), usable(out.Type)
 }
 
-// usable returns whether the API server stores a condition of a type, and whether a rule may define it. One wrong name must not keep the whole
-// status from being stored.
+// usable returns whether the API server stores a condition of a type, and whether a rule may define it. One wrong name must not keep the
+// whole status from being stored.
 func usable(kind string) bool {
 	switch kind {
 	case workv1.WorkApplied, workv1.WorkAvailable, workv1.WorkDeleting, workv1.ManifestStatusFeedbackSynced, workv1.ManifestContended:
@@ -107,7 +107,10 @@ func (e *Evaluator) evaluate(expressions []string, object *unstructured.Unstruct
 
 // evaluated returns the condition of a rule that was evaluated.
 func (e *Evaluator) evaluated(rule workv1.ConditionRule, object *unstructured.Unstructured, holds bool) metav1.Condition {
-	out := metav1.Condition{Type: rule.Condition, Status: metav1.ConditionFalse, Reason: reasonEvaluated, Message: "Manifest is not " + rule.Condition}
+	out := metav1.Condition{
+		Type: rule.Condition, Status: metav1.ConditionFalse, Reason: reasonEvaluated,
+		Message: "Manifest is not " + rule.Condition,
+	}
 	if holds {
 		out.Status, out.Message = metav1.ConditionTrue, "Manifest is "+rule.Condition
 	}
@@ -129,7 +132,10 @@ func (e *Evaluator) evaluated(rule workv1.ConditionRule, object *unstructured.Un
 
 // wellKnown returns the condition Complete of a Job or a Pod; false for other kinds.
 func wellKnown(rule workv1.ConditionRule, object *unstructured.Unstructured) (metav1.Condition, bool) {
-	out := metav1.Condition{Type: wellKnownComplete, Status: metav1.ConditionFalse, Reason: reasonEvaluated, Message: "Manifest is not Complete"}
+	out := metav1.Condition{
+		Type: wellKnownComplete, Status: metav1.ConditionFalse, Reason: reasonEvaluated,
+		Message: "Manifest is not Complete",
+	}
 	if rule.Condition != wellKnownComplete {
 		return out, false
 	}

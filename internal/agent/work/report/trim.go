@@ -42,14 +42,18 @@ func trim(status workv1.ManifestWorkStatus, work Work) workv1.ManifestWorkStatus
 }
 
 func setTrimmed(status *workv1.ManifestWorkStatus, message string, work Work) {
-	set(&status.Conditions, metav1.Condition{Type: workv1.WorkStatusTrimmed, Status: metav1.ConditionTrue, Reason: reasonTrimmed, Message: message}, work)
+	set(&status.Conditions, metav1.Condition{
+		Type: workv1.WorkStatusTrimmed, Status: metav1.ConditionTrue, Reason: reasonTrimmed,
+		Message: message,
+	}, work)
 }
 
 // dropManifests leaves out the last manifests, those that are applied before those that are not.
 func dropManifests(status workv1.ManifestWorkStatus, work Work) workv1.ManifestWorkStatus {
 	all := status.ResourceStatus.Manifests
 	status.ResourceStatus.Manifests = nil
-	setTrimmed(&status, fmt.Sprintf("Of %d manifests only the first are listed, those that are not applied before all others: the status was larger than 64 KiB", len(all)), work)
+	setTrimmed(&status, fmt.Sprintf("Of %d manifests only the first are listed, those that are not applied before all others: the "+
+		"status was larger than 64 KiB", len(all)), work)
 	left := MaxBytes - size(status)
 	kept := map[int32]bool{}
 	for _, wanted := range []bool{false, true} {

@@ -160,7 +160,8 @@ func embedded(address netip.Addr) netip.Addr {
 // neverAllowed are the addresses of metadata services of clouds, and addresses that no server has.
 func neverAllowed() []netip.Prefix {
 	return prefixes(
-		"169.254.169.254/32", "169.254.169.253/32", "169.254.169.123/32", "169.254.170.2/32", "169.254.170.23/32", // AWS, Azure, Google, and others
+		// AWS, Azure, Google, and others
+		"169.254.169.254/32", "169.254.169.253/32", "169.254.169.123/32", "169.254.170.2/32", "169.254.170.23/32",
 		"169.254.0.23/32",                   // Tencent
 		"100.100.100.200/32",                // Alibaba
 		"168.63.129.16/32",                  // Azure

@@ -101,7 +101,8 @@ func read(data map[string][]byte) (Target, error) {
 	case len(data[serverKey]) > 0 && len(data[configKey]) > 0:
 		return fromArgo(string(data[serverKey]), data[configKey])
 	default:
-		return Target{}, unusable("it needs the key %s or %s with a kubeconfig, or the keys %s and %s", KubeconfigKey, valueKey, serverKey, configKey)
+		return Target{}, unusable("it needs the key %s or %s with a kubeconfig, or the keys %s and %s", KubeconfigKey, valueKey, serverKey,
+			configKey)
 	}
 }
 
@@ -146,7 +147,8 @@ func forbiddenUser(u *api.AuthInfo) []forbidden {
 		{u.Exec != nil, "exec would run a program on the hub; set a token or a client certificate"},
 		{u.AuthProvider != nil, "auth-provider would run a plugin on the hub; set a token or a client certificate"},
 		{u.TokenFile != "", "tokenFile names a file of the hub; set token"},
-		{u.ClientCertificate != "" || u.ClientKey != "", "client-certificate and client-key name files of the hub; set client-certificate-data and client-key-data"},
+		{u.ClientCertificate != "" || u.ClientKey != "", "client-certificate and client-key name files of the hub; set " +
+			"client-certificate-data and client-key-data"},
 		{u.Username != "" || u.Password != "", "username and password are not supported; set a token or a client certificate"},
 		{
 			u.Impersonate != "" || u.ImpersonateUID != "" || len(u.ImpersonateGroups) > 0 || len(u.ImpersonateUserExtra) > 0,
@@ -179,7 +181,10 @@ func fromArgo(server string, text []byte) (Target, error) {
 	}
 	for _, forbidden := range []forbidden{
 		{config.TLSClientConfig.Insecure, "tlsClientConfig.insecure is not supported; set caData"},
-		{given(config.ExecProviderConfig) || given(config.AWSAuthConfig), "execProviderConfig and awsAuthConfig would run a program on the hub; set bearerToken"},
+		{
+			given(config.ExecProviderConfig) || given(config.AWSAuthConfig),
+			"execProviderConfig and awsAuthConfig would run a program on the hub; set bearerToken",
+		},
 		{config.Username != "" || config.Password != "", "username and password are not supported; set bearerToken"},
 		{config.ProxyURL != "", "proxyUrl is not supported; let the hub reach the server directly, or run an agent in the member"},
 	} {

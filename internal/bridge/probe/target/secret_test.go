@@ -39,22 +39,32 @@ func pair(t *testing.T) (cert, key []byte) {
 
 // kubeconfig returns a kubeconfig with these fields of the cluster and of the user.
 func kubeconfig(cluster, user string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
+	return fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],
 "clusters":[{"name":"k","cluster":{%s}}],"users":[{"name":"u","user":{%s}}]}`, cluster, user)
 }
 
 func TestSecretsAreRead(t *testing.T) {
 	cert, key := pair(t)
 	text := base64.StdEncoding.EncodeToString
-	full := kubeconfig(`"server":"https://edge.example:6443/k8s/c1","tls-server-name":"kubernetes","certificate-authority-data":"`+text(cert)+`"`, `"token":"abc"`)
-	certificate := kubeconfig(`"server":"https://EDGE.example."`, `"client-certificate-data":"`+text(cert)+`","client-key-data":"`+text(key)+`"`)
-	argo := `{"bearerToken":"abc","execProviderConfig":null,"tlsClientConfig":{"insecure":false,"serverName":"kubernetes","caData":"` + text(cert) + `"}}`
+	full := kubeconfig(`"server":"https://edge.example:6443/k8s/c1","tls-server-name":"kubernetes","certificate-authority-data":"`+text(cert)+
+		`"`, `"token":"abc"`)
+	certificate := kubeconfig(`"server":"https://EDGE.example."`,
+		`"client-certificate-data":"`+text(cert)+`","client-key-data":"`+text(key)+`"`)
+	argo := `{"bearerToken":"abc","execProviderConfig":null,"tlsClientConfig":{"insecure":false,"serverName":"kubernetes","caData":"` +
+		text(cert) + `"}}`
 	for sentence, test := range map[string]struct {
 		data map[string][]byte
 		want Target
 	}{
-		"a kubeconfig":     {map[string][]byte{"kubeconfig": full}, Target{Server: "https://edge.example:6443/k8s/c1", ServerName: "kubernetes", CA: cert, Token: "abc"}},
-		"of Cluster API":   {map[string][]byte{"value": full}, Target{Server: "https://edge.example:6443/k8s/c1", ServerName: "kubernetes", CA: cert, Token: "abc"}},
+		"a kubeconfig": {
+			map[string][]byte{"kubeconfig": full},
+			Target{Server: "https://edge.example:6443/k8s/c1", ServerName: "kubernetes", CA: cert, Token: "abc"},
+		},
+		"of Cluster API": {map[string][]byte{"value": full}, Target{
+			Server: "https://edge.example:6443/k8s/c1", ServerName: "kubernetes",
+			CA: cert, Token: "abc",
+		}},
 		"with certificate": {map[string][]byte{"kubeconfig": certificate}, Target{Server: "https://EDGE.example.", Cert: cert, Key: key}},
 		"of Argo CD": {
 			map[string][]byte{"name": []byte("c1"), "server": []byte("https://edge.example"), "config": []byte(argo)},
@@ -91,11 +101,13 @@ func TestSecretsAreRefused(t *testing.T) {
 		data map[string][]byte
 		want string
 	}{
-		"nothing":                      {nil, "it needs the key kubeconfig or value"},
-		"too much":                     {map[string][]byte{"kubeconfig": make([]byte, maxSecretBytes+1)}, "at most 65536 are read"},
-		"no kubeconfig":                {map[string][]byte{"kubeconfig": []byte("{secret")}, "the key kubeconfig is no kubeconfig"},
-		"no context":                   {map[string][]byte{"kubeconfig": []byte(`{"apiVersion":"v1","kind":"Config"}`)}, "current-context"},
-		"a plugin":                     {onUser(`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","interactiveMode":"Never"}`), "exec would run a program"},
+		"nothing":       {nil, "it needs the key kubeconfig or value"},
+		"too much":      {map[string][]byte{"kubeconfig": make([]byte, maxSecretBytes+1)}, "at most 65536 are read"},
+		"no kubeconfig": {map[string][]byte{"kubeconfig": []byte("{secret")}, "the key kubeconfig is no kubeconfig"},
+		"no context":    {map[string][]byte{"kubeconfig": []byte(`{"apiVersion":"v1","kind":"Config"}`)}, "current-context"},
+		"a plugin": {
+			onUser(`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","interactiveMode":"Never"}`), "exec would run a program",
+		},
 		"an auth provider":             {onUser(`"auth-provider":{"name":"gcp"}`), "auth-provider would run a plugin"},
 		"a token in a file":            {onUser(`"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"`), "tokenFile names a file"},
 		"a token, and one in a file":   {onUser(token + `,"tokenFile":"/etc/passwd"`), "tokenFile names a file"},

@@ -64,23 +64,41 @@ func TestAProbeReadsAndRenewsItsToken(t *testing.T) {
 		token, prefix, method, path string
 		want                        error
 	}{
-		"a reading":                               {secret, "", http.MethodGet, "/api/v1/nodes", nil},
-		"a token of its own account":              {secret, "", http.MethodPost, ownPath, nil},
-		"the same below a path":                   {secret, "/k8s/c1", http.MethodPost, "/k8s/c1" + ownPath, nil},
-		"the same below a path with a slash":      {secret, "/k8s/c1/", http.MethodPost, "/k8s/c1" + ownPath, nil},
-		"the account beside the path":             {secret, "/k8s/c1", http.MethodPost, ownPath, errNotRead},
-		"another account":                         {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "admin", 1), errNotRead},
-		"another namespace":                       {secret, "", http.MethodPost, strings.Replace(ownPath, "berth-probe", "kube-system", 1), errNotRead},
-		"a path to another account":               {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader/../admin", 1), errNotRead},
-		"an encoded path to another account":      {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader%2f..%2fadmin", 1), errNotRead},
-		"its own ownPath, encoded":                {secret, "", http.MethodPost, strings.Replace(ownPath, "reader/token", "reader%2ftoken", 1), errNotRead},
-		"a slash more":                            {secret, "", http.MethodPost, ownPath + "/", errNotRead},
-		"a double slash":                          {secret, "", http.MethodPost, "/" + ownPath, errNotRead},
-		"a query":                                 {secret, "", http.MethodPost, ownPath + "?dryRun=All", errNotRead},
-		"the account itself":                      {secret, "", http.MethodPost, strings.TrimSuffix(ownPath, "/token"), errNotRead},
-		"a new account":                           {secret, "", http.MethodPost, strings.TrimSuffix(ownPath, "/reader/token"), errNotRead},
-		"a review":                                {secret, "", http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", errNotRead},
-		"a binding":                               {secret, "", http.MethodPost, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", errNotRead},
+		"a reading":                          {secret, "", http.MethodGet, "/api/v1/nodes", nil},
+		"a token of its own account":         {secret, "", http.MethodPost, ownPath, nil},
+		"the same below a path":              {secret, "/k8s/c1", http.MethodPost, "/k8s/c1" + ownPath, nil},
+		"the same below a path with a slash": {secret, "/k8s/c1/", http.MethodPost, "/k8s/c1" + ownPath, nil},
+		"the account beside the path":        {secret, "/k8s/c1", http.MethodPost, ownPath, errNotRead},
+		"another account":                    {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "admin", 1), errNotRead},
+		"another namespace": {
+			secret, "", http.MethodPost, strings.Replace(ownPath, "berth-probe", "kube-system", 1),
+			errNotRead,
+		},
+		"a path to another account": {
+			secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader/../admin", 1),
+			errNotRead,
+		},
+		"an encoded path to another account": {
+			secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader%2f..%2fadmin", 1),
+			errNotRead,
+		},
+		"its own ownPath, encoded": {
+			secret, "", http.MethodPost, strings.Replace(ownPath, "reader/token", "reader%2ftoken", 1),
+			errNotRead,
+		},
+		"a slash more":       {secret, "", http.MethodPost, ownPath + "/", errNotRead},
+		"a double slash":     {secret, "", http.MethodPost, "/" + ownPath, errNotRead},
+		"a query":            {secret, "", http.MethodPost, ownPath + "?dryRun=All", errNotRead},
+		"the account itself": {secret, "", http.MethodPost, strings.TrimSuffix(ownPath, "/token"), errNotRead},
+		"a new account":      {secret, "", http.MethodPost, strings.TrimSuffix(ownPath, "/reader/token"), errNotRead},
+		"a review": {
+			secret, "", http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			errNotRead,
+		},
+		"a binding": {
+			secret, "", http.MethodPost, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+			errNotRead,
+		},
 		"a command in a pod":                      {secret, "", http.MethodPost, "/api/v1/namespaces/a/pods/b/exec", errNotRead},
 		"the root":                                {secret, "", http.MethodPost, "/", errNotRead},
 		"a token of a user":                       {token("jane", 100, 200), "", http.MethodPost, ownPath, errNotRead},
@@ -96,11 +114,17 @@ func TestAProbeReadsAndRenewsItsToken(t *testing.T) {
 		"a reading of another server":             {secret, "", http.MethodGet, "https://other.example/livez", errNotHere},
 		"its path at another server":              {secret, "", http.MethodPost, "https://other.example" + ownPath, errNotHere},
 		"its path at another port":                {secret, "", http.MethodPost, "https://127.0.0.1:1" + ownPath, errNotHere},
-		"its path without a verified server":      {secret, "", http.MethodPost, strings.Replace(m.URL, "https", "http", 1) + ownPath, errNotHere},
-		"an update of a node's status":            {secret, "", http.MethodPut, "/api/v1/nodes/n1/status", errNotRead},
-		"a deletion of all nodes":                 {secret, "", http.MethodDelete, "/api/v1/nodes", errNotRead},
-		"a patch of a claim":                      {secret, "", http.MethodPatch, "/apis/cluster.open-cluster-management.io/v1alpha1/clusterclaims/a", errNotRead},
-		"a token of an account that it follows":   {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader-2", 1), errNotRead},
+		"its path without a verified server": {
+			secret, "", http.MethodPost, strings.Replace(m.URL, "https", "http", 1) + ownPath,
+			errNotHere,
+		},
+		"an update of a node's status": {secret, "", http.MethodPut, "/api/v1/nodes/n1/status", errNotRead},
+		"a deletion of all nodes":      {secret, "", http.MethodDelete, "/api/v1/nodes", errNotRead},
+		"a patch of a claim": {
+			secret, "", http.MethodPatch,
+			"/apis/cluster.open-cluster-management.io/v1alpha1/clusterclaims/a", errNotRead,
+		},
+		"a token of an account that it follows": {secret, "", http.MethodPost, strings.Replace(ownPath, "reader", "reader-2", 1), errNotRead},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			m.hits = nil

@@ -73,10 +73,10 @@ func New(tb testing.TB, now time.Time, strategy string, groups ...Group) *State 
 }
 
 // Template changes the template of the set.
-func (w *State) Template(version string) {
-	w.Set.Generation++
-	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{}}
-	w.Set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
+func (s *State) Template(version string) {
+	s.Set.Generation++
+	s.Set.Spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{}}
+	s.Set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{"template":{"spec":{"containers":[{"image":"web:` + version + `","name":"web"}]}}}}`)
 }
 
@@ -84,146 +84,156 @@ func (w *State) Template(version string) {
 const maxSlice = 100
 
 // Decide changes the decision of the placement.
-func (w *State) Decide(groups ...Group) {
-	w.Slices = nil
+func (s *State) Decide(groups ...Group) {
+	s.Slices = nil
 	total := 0
 	for index, group := range groups {
 		total += len(group.Clusters)
 		for part := range slices.Chunk(group.Clusters, maxSlice) {
 			slice := &clusterv1beta1.PlacementDecision{
 				TypeMeta: metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "PlacementDecision"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("fleet-decision-%d", len(w.Slices)+1), Labels: map[string]string{
-					clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: group.Name,
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("fleet-decision-%d", len(s.Slices)+1), Labels: map[string]string{
+					clusterv1beta1.PlacementLabel: "fleet", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index),
+					clusterv1beta1.DecisionGroupNameLabel: group.Name,
 				}},
 			}
 			for _, cluster := range part {
 				slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
 			}
-			w.Slices = append(w.Slices, slice)
+			s.Slices = append(s.Slices, slice)
 		}
 	}
-	w.Placement.Status.NumberOfSelectedClusters = int32(total)
+	s.Placement.Status.NumberOfSelectedClusters = int32(total)
 }
 
 // Input returns what a plan of the set is made from.
-func (w *State) Input() plan.Input {
-	hash, err := plan.TemplateHash(&w.Set.Spec.ManifestWorkTemplate)
+func (s *State) Input() plan.Input {
+	hash, err := plan.TemplateHash(&s.Set.Spec.ManifestWorkTemplate)
 	if err != nil {
-		w.tb.Fatal(err)
+		s.tb.Fatal(err)
 	}
-	in := plan.Input{Set: w.Set, Hash: hash, Now: w.Now, Placements: map[string]plan.Placement{
-		"fleet": {Object: w.Placement, Decisions: decision.Of(w.Slices...)},
+	in := plan.Input{Set: s.Set, Hash: hash, Now: s.Now, Placements: map[string]plan.Placement{
+		"fleet": {Object: s.Placement, Decisions: decision.Of(s.Slices...)},
 	}}
-	for _, cluster := range slices.Sorted(maps.Keys(w.Works)) {
-		in.Works = append(in.Works, w.Works[cluster])
+	for _, cluster := range slices.Sorted(maps.Keys(s.Works)) {
+		in.Works = append(in.Works, s.Works[cluster])
 	}
 	return in
 }
 
 // Step stores what the planner decides now, and returns the clusters that it wrote to.
-func (w *State) Step() []string {
-	result := plan.Plan(w.Input())
-	w.Set.Status = result.Status
+func (s *State) Step() []string {
+	result := plan.Plan(s.Input())
+	s.Set.Status = result.Status
 	var out []string
 	for _, write := range result.Writes {
 		out = append(out, write.Cluster)
 		switch write.Verb {
 		case plan.Create:
-			work := write.Object(&w.Set.Spec.ManifestWorkTemplate)
+			work := write.Object(&s.Set.Spec.ManifestWorkTemplate)
 			work.TypeMeta = metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"}
 			work.UID, work.ResourceVersion, work.Generation = types.UID("uid-"+write.Cluster), "1", 1
-			work.CreationTimestamp = metav1.NewTime(w.Now)
-			w.Works[write.Cluster] = work
+			work.CreationTimestamp = metav1.NewTime(s.Now)
+			s.Works[write.Cluster] = work
 		case plan.Update, plan.UpdateMetadata:
-			work := w.Works[write.Cluster]
+			work := s.Works[write.Cluster]
 			maps.Copy(work.Labels, write.Labels)
 			maps.Copy(work.Annotations, write.Annotations)
 			if write.Verb == plan.Update {
-				w.Set.Spec.ManifestWorkTemplate.DeepCopyInto(&work.Spec)
+				s.Set.Spec.ManifestWorkTemplate.DeepCopyInto(&work.Spec)
 				work.Generation++
 			}
 		case plan.Delete:
-			delete(w.Works, write.Cluster)
+			delete(s.Works, write.Cluster)
 		}
 	}
 	if result.Begins { // what starts is on record now
-		out = append(out, w.Step()...)
+		out = append(out, s.Step()...)
 	}
 	return out
 }
 
 // Wait lets time pass, in which a manager watches.
-func (w *State) Wait(d time.Duration) {
-	w.Now = w.Now.Add(d)
-	if record := w.Set.Status.Rollout; record != nil {
-		record.ObservedTime = metav1.NewMicroTime(w.Now)
+func (s *State) Wait(d time.Duration) {
+	s.Now = s.Now.Add(d)
+	if record := s.Set.Status.Rollout; record != nil {
+		record.ObservedTime = metav1.NewMicroTime(s.Now)
 	}
 }
 
 // Report reports conditions such as "Applied Progressing=False" for clusters, as their agents would.
-func (w *State) Report(conditions string, clusters ...string) {
+func (s *State) Report(conditions string, clusters ...string) {
 	for _, cluster := range clusters {
 		for word := range strings.FieldsSeq(conditions) {
 			kind, status, has := strings.Cut(word, "=")
 			if !has {
 				status = "True"
 			}
-			w.set(cluster, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "Reported"})
+			s.set(cluster, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "Reported"})
 		}
 	}
 }
 
 // Succeed reports that the works of clusters are healthy.
-func (w *State) Succeed(clusters ...string) {
-	w.Report("Applied Available Progressing=False Degraded=False", clusters...)
+func (s *State) Succeed(clusters ...string) {
+	s.Report("Applied Available Progressing=False Degraded=False", clusters...)
 	for _, cluster := range clusters {
-		w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
+		s.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
 	}
 }
 
 // Refuse reports that the member of a cluster refuses the Deployment for a reason that retrying cannot mend.
-func (w *State) Refuse(cluster, message string) {
-	w.Report("Applied=False Available=False Progressing Degraded=False", cluster)
-	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionFalse, Message: workv1.PermanentFailurePrefix + message})
+func (s *State) Refuse(cluster, message string) {
+	s.Report("Applied=False Available=False Progressing Degraded=False", cluster)
+	s.object(cluster, metav1.Condition{
+		Type: workv1.WorkApplied, Status: metav1.ConditionFalse,
+		Message: workv1.PermanentFailurePrefix + message,
+	})
 }
 
 // Degrade reports that the Deployment of a cluster fails.
-func (w *State) Degrade(cluster, message string) {
-	w.Report("Applied Available Progressing", cluster)
-	w.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
-	w.set(cluster, metav1.Condition{Type: workv1.WorkDegraded, Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
+func (s *State) Degrade(cluster, message string) {
+	s.Report("Applied Available Progressing", cluster)
+	s.object(cluster, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue})
+	s.set(cluster, metav1.Condition{Type: workv1.WorkDegraded, Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
 }
 
-func (w *State) set(cluster string, condition metav1.Condition) {
-	work := w.Works[cluster]
-	condition.ObservedGeneration, condition.LastTransitionTime = work.Generation, metav1.NewTime(w.Now)
+func (s *State) set(cluster string, condition metav1.Condition) {
+	work := s.Works[cluster]
+	condition.ObservedGeneration, condition.LastTransitionTime = work.Generation, metav1.NewTime(s.Now)
 	meta.SetStatusCondition(&work.Status.Conditions, condition)
 }
 
 // object stores the report about the one object of a work.
-func (w *State) object(cluster string, condition metav1.Condition) {
-	condition.Reason, condition.LastTransitionTime = "Reported", metav1.NewTime(w.Now)
-	available := metav1.Condition{Type: workv1.WorkAvailable, Status: condition.Status, Reason: "Reported", LastTransitionTime: condition.LastTransitionTime}
-	w.Works[cluster].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{
-		ResourceMeta: workv1.ManifestResourceMeta{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "web"},
-		Conditions:   []metav1.Condition{condition, available},
+func (s *State) object(cluster string, condition metav1.Condition) {
+	condition.Reason, condition.LastTransitionTime = "Reported", metav1.NewTime(s.Now)
+	available := metav1.Condition{
+		Type: workv1.WorkAvailable, Status: condition.Status, Reason: "Reported",
+		LastTransitionTime: condition.LastTransitionTime,
+	}
+	s.Works[cluster].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{
+		ResourceMeta: workv1.ManifestResourceMeta{
+			Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop",
+			Name: "web",
+		},
+		Conditions: []metav1.Condition{condition, available},
 	}}
 }
 
 // YAML returns all objects as a hub would list them.
-func (w *State) YAML() string {
-	objects := []any{w.Set, w.Placement}
-	for _, slice := range w.Slices {
+func (s *State) YAML() string {
+	objects := []any{s.Set, s.Placement}
+	for _, slice := range s.Slices {
 		objects = append(objects, slice)
 	}
-	for _, cluster := range slices.Sorted(maps.Keys(w.Works)) {
-		objects = append(objects, w.Works[cluster])
+	for _, cluster := range slices.Sorted(maps.Keys(s.Works)) {
+		objects = append(objects, s.Works[cluster])
 	}
 	var out strings.Builder
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
 		if err != nil {
-			w.tb.Fatal(err)
+			s.tb.Fatal(err)
 		}
 		out.WriteString("---\n" + string(text))
 	}

@@ -26,14 +26,17 @@ type Controller struct {
 	Optional bool
 }
 
-// Controllers returns the Deployments of Open Cluster Management in the order in which they are turned off. The operator is first, because it
-// starts the others again. The decisions are next, because two controllers of placements overwrite each other.
+// Controllers returns the Deployments of Open Cluster Management in the order in which they are turned off. The operator is first, because
+// it starts the others again. The decisions are next, because two controllers of placements overwrite each other.
 func Controllers() []Controller {
 	return []Controller{
 		{Namespace: operatorNamespace, Name: "cluster-manager", Conflict: "this operator starts the other controllers again"},
 		{Namespace: hubNamespace, Name: "cluster-manager-placement-controller", Conflict: "it and Berth overwrite each other's decisions"},
 		{Namespace: hubNamespace, Name: "cluster-manager-registration-controller", Conflict: "Berth registers no cluster while it runs"},
-		{Namespace: hubNamespace, Name: "cluster-manager-work-controller", Conflict: "Berth keeps no sets of works while it runs", Optional: true},
+		{
+			Namespace: hubNamespace, Name: "cluster-manager-work-controller", Conflict: "Berth keeps no sets of works while it runs",
+			Optional: true,
+		},
 		{Namespace: hubNamespace, Name: "cluster-manager-addon-manager-controller"},
 	}
 }

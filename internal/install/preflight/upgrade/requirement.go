@@ -54,7 +54,8 @@ func (c *check) permissions(ctx context.Context) error {
 	}
 	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
 		slices.Sort(byFolder[folder])
-		c.report.step(CauseInstallation, "ServiceAccount "+berthNamespace+"/"+berthAccount, "it lacks permissions of "+folder+", such as to "+byFolder[folder][0],
+		c.report.step(CauseInstallation, "ServiceAccount "+berthNamespace+"/"+berthAccount,
+			"it lacks permissions of "+folder+", such as to "+byFolder[folder][0],
 			"kubectl apply --server-side --force-conflicts -f config/manager -f "+folder)
 	}
 	return nil
@@ -83,7 +84,8 @@ func (c *check) clusters(ctx context.Context) error {
 	}
 	if found := c.report.ForeignNamespaces; len(found) > 0 {
 		const label = "kubectl label namespace NAME " + clusterv1.ClusterNameLabelKey + "=NAME"
-		c.report.step(CauseHub, "namespaces", named(found)+": they have the names of clusters and are not labelled as theirs, so Berth gives their agents nothing",
+		c.report.step(CauseHub, "namespaces", named(found)+": they have the names of clusters and are not labelled as theirs, so Berth "+
+			"gives their agents nothing",
 			label+" for each that is meant for the agent of its cluster; give the other clusters another name")
 	}
 	if found := registration.Stragglers(list.Items); len(found) > 0 {

@@ -95,7 +95,10 @@ func NewClient(config *rest.Config) (client.Client, error) {
 // Check reads a hub and returns what to do before Berth starts there with its controllers of registration. The controllers to turn off
 // come last, because nothing is decided from then on until Berth runs.
 func Check(ctx context.Context, hub client.Client, now time.Time) (Report, error) {
-	c := &check{hub: hub, now: now, report: Report{Steps: []Finding{}, Notes: []Finding{}, ForeignNamespaces: []string{}, Stragglers: []registration.Straggler{}}}
+	c := &check{hub: hub, now: now, report: Report{
+		Steps: []Finding{}, Notes: []Finding{}, ForeignNamespaces: []string{},
+		Stragglers: []registration.Straggler{},
+	}}
 	for _, part := range []func(context.Context) error{c.definitions, c.permissions, c.clusters, c.conversions, c.webhooks, c.controllers} {
 		if err := part(ctx); err != nil {
 			return Report{}, err

@@ -39,7 +39,10 @@ var (
 const hubNamespace = "open-cluster-management-hub"
 
 func deployment(namespace, name string, replicas int32) client.Object {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas},
+	}
 }
 
 func validating(policy admissionregistrationv1.FailurePolicyType, service *admissionregistrationv1.ServiceReference) client.Object {
@@ -47,7 +50,9 @@ func validating(policy admissionregistrationv1.FailurePolicyType, service *admis
 		ObjectMeta: metav1.ObjectMeta{Name: "validators"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "v.example", FailurePolicy: &policy, ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: service},
-			Rules: []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{"cluster.open-cluster-management.io"}}}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{"cluster.open-cluster-management.io"},
+			}}},
 		}},
 	}
 }
@@ -90,7 +95,10 @@ func newHub(t *testing.T, refused string, objects ...client.Object) client.Clien
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"addonplacementscores", "managedclusters", "managedclustersetbindings", "managedclustersets", "placementdecisions", "placements"} {
+	for _, name := range []string{
+		"addonplacementscores", "managedclusters", "managedclustersetbindings", "managedclustersets",
+		"placementdecisions", "placements",
+	} {
 		data, err := fs.ReadFile(config.CRDs(), "cluster.open-cluster-management.io_"+name+".yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -135,26 +143,55 @@ func TestFindings(t *testing.T) {
 			},
 			notes: []string{"Deployment open-cluster-management-hub/cluster-manager-work-controller"},
 		},
-		"its controllers are off":              {objects: []client.Object{deployment(hubNamespace, "cluster-manager-registration-controller", 0)}},
-		"its registration runs elsewhere":      {objects: []client.Object{lock}, steps: []string{"Lease open-cluster-management-hub/registration-controller-lock"}},
-		"a webhook refuses every write":        {objects: []client.Object{validating("Fail", hooks), endpoint(false)}, steps: []string{"ValidatingWebhookConfiguration validators"}},
-		"a webhook is ignored when it is down": {objects: []client.Object{validating("Ignore", hooks)}, notes: []string{"ValidatingWebhookConfiguration validators"}},
-		"a webhook works":                      {objects: []client.Object{validating("Fail", hooks), endpoint(true)}, notes: []string{"ValidatingWebhookConfiguration validators"}},
-		"a webhook outside of the hub":         {objects: []client.Object{validating("Fail", nil)}, notes: []string{"ValidatingWebhookConfiguration validators"}},
-		"Berth's own webhook":                  {objects: []client.Object{validating("Fail", berth)}},
+		"its controllers are off": {objects: []client.Object{
+			deployment(hubNamespace, "cluster-manager-registration-controller", 0),
+		}},
+		"its registration runs elsewhere": {
+			objects: []client.Object{lock},
+			steps:   []string{"Lease open-cluster-management-hub/registration-controller-lock"},
+		},
+		"a webhook refuses every write": {
+			objects: []client.Object{validating("Fail", hooks), endpoint(false)},
+			steps:   []string{"ValidatingWebhookConfiguration validators"},
+		},
+		"a webhook is ignored when it is down": {
+			objects: []client.Object{validating("Ignore", hooks)},
+			notes:   []string{"ValidatingWebhookConfiguration validators"},
+		},
+		"a webhook works": {
+			objects: []client.Object{validating("Fail", hooks), endpoint(true)},
+			notes:   []string{"ValidatingWebhookConfiguration validators"},
+		},
+		"a webhook outside of the hub": {
+			objects: []client.Object{validating("Fail", nil)},
+			notes:   []string{"ValidatingWebhookConfiguration validators"},
+		},
+		"Berth's own webhook": {objects: []client.Object{validating("Fail", berth)}},
 		"a conversion without a server": {
-			objects: []client.Object{converted(hubNamespace)}, steps: []string{"CustomResourceDefinition managedclusteraddons.addon.open-cluster-management.io"},
+			objects: []client.Object{converted(hubNamespace)}, steps: []string{
+				"CustomResourceDefinition managedclusteraddons.addon.open-cluster-management.io",
+			},
 		},
 		"a conversion of another product": {
-			objects: []client.Object{converted(hubNamespace), endpoint(true)}, notes: []string{"CustomResourceDefinition managedclusteraddons.addon.open-cluster-management.io"},
+			objects: []client.Object{converted(hubNamespace), endpoint(true)},
+			notes:   []string{"CustomResourceDefinition managedclusteraddons.addon.open-cluster-management.io"},
 		},
-		"Berth's own conversion":             {objects: []client.Object{converted("berth-system")}},
-		"a missing permission":               {refused: "approve", steps: []string{"ServiceAccount berth-system/berth"}},
-		"permissions of both folders":        {refused: "list", steps: []string{"ServiceAccount berth-system/berth", "ServiceAccount berth-system/berth"}},
-		"a namespace of another owner":       {objects: []client.Object{joined("a"), namespace("a", "")}, steps: []string{"namespaces"}, notes: []string{"agents"}},
-		"an agent that may not follow a CA":  {objects: []client.Object{joined("a"), namespace("a", "a")}, notes: []string{"agents"}},
-		"namespaces of no cluster are fine":  {objects: []client.Object{namespace("a", "")}},
-		"a cluster that waits to be decided": {objects: []client.Object{&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, namespace("b", "")}, notes: []string{"agents"}},
+		"Berth's own conversion": {objects: []client.Object{converted("berth-system")}},
+		"a missing permission":   {refused: "approve", steps: []string{"ServiceAccount berth-system/berth"}},
+		"permissions of both folders": {refused: "list", steps: []string{
+			"ServiceAccount berth-system/berth",
+			"ServiceAccount berth-system/berth",
+		}},
+		"a namespace of another owner": {
+			objects: []client.Object{joined("a"), namespace("a", "")}, steps: []string{"namespaces"},
+			notes: []string{"agents"},
+		},
+		"an agent that may not follow a CA": {objects: []client.Object{joined("a"), namespace("a", "a")}, notes: []string{"agents"}},
+		"namespaces of no cluster are fine": {objects: []client.Object{namespace("a", "")}},
+		"a cluster that waits to be decided": {objects: []client.Object{
+			&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
+			namespace("b", ""),
+		}, notes: []string{"agents"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			report, err := upgrade.Check(t.Context(), newHub(t, test.refused, test.objects...), now)

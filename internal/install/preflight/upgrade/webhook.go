@@ -128,7 +128,8 @@ func (c *check) conversions(ctx context.Context) error {
 		case serves:
 			c.report.note(object, "another product converts its versions", "leave the Deployment behind Service "+service+" running")
 		default:
-			c.report.step(CauseHub, object, "its conversion webhook, Service "+service+", has no ready endpoint, so its objects cannot be read in every version",
+			c.report.step(CauseHub, object, "its conversion webhook, Service "+service+
+				", has no ready endpoint, so its objects cannot be read in every version",
 				"start the Deployment behind the Service, or remove spec.conversion so that Berth converts")
 		}
 	}

@@ -23,7 +23,8 @@ func Read(t testing.TB, registry prometheus.Gatherer) map[string]float64 {
 			for _, label := range metric.GetLabel() {
 				parts = append(parts, label.GetName()+"="+label.GetValue())
 			}
-			out[strings.Join(parts, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			out[strings.Join(parts, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return out

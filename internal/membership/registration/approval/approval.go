@@ -110,9 +110,11 @@ func Decide(in Input) Decision {
 
 // Finished reports whether a request is approved, denied, failed or signed. Such a request is never written.
 func Finished(request *certificatesv1.CertificateSigningRequest) bool {
-	return len(request.Status.Certificate) > 0 || slices.ContainsFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-		return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed
-	})
+	return len(request.Status.Certificate) > 0 || slices.ContainsFunc(request.Status.Conditions,
+		func(c certificatesv1.CertificateSigningRequestCondition) bool {
+			return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied ||
+				c.Type == certificatesv1.CertificateFailed
+		})
 }
 
 // FirstAgent returns the name of the agent in a request for the first certificate of an agent of a cluster, also where an administrator
@@ -150,7 +152,8 @@ func checkDuration(in Input, name string) Decision {
 	}
 	seconds := in.Request.Spec.ExpirationSeconds
 	if seconds != nil && time.Duration(*seconds)*time.Second > in.MaxDuration {
-		return wait(ReasonDuration, "spec.expirationSeconds is %d, above the %d that are approved without an administrator", *seconds, int64(in.MaxDuration.Seconds()))
+		return wait(ReasonDuration, "spec.expirationSeconds is %d, above the %d that are approved without an administrator", *seconds,
+			int64(in.MaxDuration.Seconds()))
 	}
 	return Decision{Action: Approve}
 }
@@ -164,7 +167,8 @@ func renewReview(spec certificatesv1.CertificateSigningRequestSpec, cluster stri
 	return &authorizationv1.SubjectAccessReviewSpec{
 		User: spec.Username, UID: spec.UID, Groups: spec.Groups, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: "register.open-cluster-management.io", Resource: "managedclusters", Subresource: "clientcertificates", Name: cluster, Verb: "renew",
+			Group: "register.open-cluster-management.io", Resource: "managedclusters", Subresource: "clientcertificates", Name: cluster,
+			Verb: "renew",
 		},
 	}
 }

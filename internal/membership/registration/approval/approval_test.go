@@ -80,8 +80,11 @@ func request(t *testing.T, cluster string) *certificatesv1.CertificateSigningReq
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    pemOf(t, sharedKey, x509.CertificateRequest{Subject: subject(cluster, registration.AgentUser(cluster, "a"))}),
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
-			Username:   registration.JoinUser(cluster), Groups: []string{"system:serviceaccounts"},
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+				certificatesv1.UsageClientAuth,
+			},
+			Username: registration.JoinUser(cluster), Groups: []string{"system:serviceaccounts"},
 		},
 	}
 }
@@ -98,20 +101,25 @@ func accepted(name string) *clusterv1.ManagedCluster {
 		Name: name, Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: registration.JoinUser(name)},
 	}}
 	out.Spec.HubAcceptsClient = true
-	out.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: "True", Reason: clusterv1.ReasonHubClusterAdminAccepted}}
+	out.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: "True",
+		Reason: clusterv1.ReasonHubClusterAdminAccepted,
+	}}
 	return out
 }
 
 func joined(cluster *clusterv1.ManagedCluster) {
 	cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] = uid
-	cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: "True", Reason: "Joined"})
+	cluster.Status.Conditions = append(cluster.Status.Conditions,
+		metav1.Condition{Type: clusterv1.ManagedClusterConditionJoined, Status: "True", Reason: "Joined"})
 }
 
 type csr = certificatesv1.CertificateSigningRequest
 
 func TestDecide(t *testing.T) {
 	const approve, ignore = "Approve ", "Ignore "
-	sign := func(key func(t *testing.T) crypto.Signer, change func(*x509.CertificateRequest)) func(*testing.T, *csr, *clusterv1.ManagedCluster) {
+	sign := func(key func(t *testing.T) crypto.Signer, change func(*x509.CertificateRequest)) func(*testing.T, *csr,
+		*clusterv1.ManagedCluster) {
 		return func(t *testing.T, r *csr, _ *clusterv1.ManagedCluster) {
 			template := x509.CertificateRequest{Subject: subject("c1", registration.AgentUser("c1", "a"))}
 			if change != nil {
@@ -153,14 +161,26 @@ func TestDecide(t *testing.T) {
 		"another PEM type": {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) {
 			r.Spec.Request = []byte(strings.ReplaceAll(string(r.Spec.Request), "CERTIFICATE REQUEST", "CERTIFICATE"))
 		}, "Deny InvalidRequest"},
-		"a broken signature":    {func(t *testing.T, r *csr, _ *clusterv1.ManagedCluster) { breakSignature(t, r) }, "Deny InvalidRequest"},
-		"a DNS name":            {sign(nil, func(r *x509.CertificateRequest) { r.DNSNames = []string{"a"} }), "Deny InvalidRequest"},
-		"an IP address":         {sign(nil, func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(1, 2, 3, 4)} }), "Deny InvalidRequest"},
-		"a URI":                 {sign(nil, func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "a", Host: "b"}} }), "Deny InvalidRequest"},
-		"an e-mail address":     {sign(nil, func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b.c"} }), "Deny InvalidRequest"},
-		"a subject with a unit": {sign(nil, func(r *x509.CertificateRequest) { r.Subject.OrganizationalUnit = []string{"x"} }), "Deny InvalidRequest"},
+		"a broken signature": {func(t *testing.T, r *csr, _ *clusterv1.ManagedCluster) { breakSignature(t, r) }, "Deny InvalidRequest"},
+		"a DNS name":         {sign(nil, func(r *x509.CertificateRequest) { r.DNSNames = []string{"a"} }), "Deny InvalidRequest"},
+		"an IP address": {
+			sign(nil, func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(1, 2, 3, 4)} }),
+			"Deny InvalidRequest",
+		},
+		"a URI": {
+			sign(nil, func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "a", Host: "b"}} }),
+			"Deny InvalidRequest",
+		},
+		"an e-mail address": {sign(nil, func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b.c"} }), "Deny InvalidRequest"},
+		"a subject with a unit": {
+			sign(nil, func(r *x509.CertificateRequest) { r.Subject.OrganizationalUnit = []string{"x"} }),
+			"Deny InvalidRequest",
+		},
 		"two common names": {sign(nil, func(r *x509.CertificateRequest) {
-			r.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: []int{2, 5, 4, 3}, Value: "x"}, {Type: []int{2, 5, 4, 3}, Value: registration.AgentUser("c1", "a")}}
+			r.Subject.ExtraNames = []pkix.AttributeTypeAndValue{
+				{Type: []int{2, 5, 4, 3}, Value: "x"},
+				{Type: []int{2, 5, 4, 3}, Value: registration.AgentUser("c1", "a")},
+			}
 		}), "Deny InvalidRequest"},
 		"a P-384 key":       {sign(func(*testing.T) crypto.Signer { return newKey(elliptic.P384()) }, nil), approve},
 		"a P-521 key":       {sign(func(*testing.T) crypto.Signer { return newKey(elliptic.P521()) }, nil), "Deny InvalidRequest"},
@@ -177,8 +197,11 @@ func TestDecide(t *testing.T) {
 		"a life of 90 days":  {seconds(90 * 24 * 3600), approve},
 		"only its own group": {organizations(registration.AgentGroup("c1")), approve},
 
-		"the group of c10":             {organizations(registration.AgentGroup("c10")), "Deny IdentityContradictsLabel"},
-		"the groups of c1 and c10":     {organizations(registration.AgentGroup("c1"), registration.AgentGroup("c10")), "Deny IdentityContradictsLabel"},
+		"the group of c10": {organizations(registration.AgentGroup("c10")), "Deny IdentityContradictsLabel"},
+		"the groups of c1 and c10": {
+			organizations(registration.AgentGroup("c1"), registration.AgentGroup("c10")),
+			"Deny IdentityContradictsLabel",
+		},
 		"the group of administrators":  {organizations(registration.AgentGroup("c1"), "system:masters"), "Deny IdentityContradictsLabel"},
 		"only the group of all agents": {organizations(registration.AgentsGroup), "Deny IdentityContradictsLabel"},
 		"no group":                     {organizations(), "Deny IdentityContradictsLabel"},
@@ -187,8 +210,14 @@ func TestDecide(t *testing.T) {
 		"a user without an agent":      {common(registration.AgentGroup("c1")), "Wait NotAnAgent"},
 		"another user":                 {common("system:admin"), "Wait NotAnAgent"},
 
-		"the cluster is not accepted": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }, "Wait ClusterNotAccepted"},
-		"its access is not granted":   {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) { c.Status.Conditions = nil }, "Wait ClusterNotAccepted"},
+		"the cluster is not accepted": {
+			func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false },
+			"Wait ClusterNotAccepted",
+		},
+		"its access is not granted": {
+			func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) { c.Status.Conditions = nil },
+			"Wait ClusterNotAccepted",
+		},
 		"the cluster is simulated": {func(_ *testing.T, _ *csr, c *clusterv1.ManagedCluster) {
 			c.Annotations[clusterv1.SimulatedAnnotationKey], c.Status.Conditions[0].Reason = "true", clusterv1.ReasonSimulated
 		}, "Wait ClusterNotAccepted"},
@@ -201,8 +230,11 @@ func TestDecide(t *testing.T) {
 		"by the token of c10": {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) {
 			r.Spec.Username = registration.JoinUser("c10")
 		}, "Wait RequesterMismatch"},
-		"no requester is recorded": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) { c.Annotations, r.Spec.Username = nil, "" }, "Wait RequesterMismatch"},
-		"by the agent of c10":      {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) { byAgent(r, "c10") }, "Wait RequesterMismatch"},
+		"no requester is recorded": {
+			func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) { c.Annotations, r.Spec.Username = nil, "" },
+			"Wait RequesterMismatch",
+		},
+		"by the agent of c10": {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) { byAgent(r, "c10") }, "Wait RequesterMismatch"},
 		"by a recorded agent of c10": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
 			byAgent(r, "c10")
 			c.Annotations[clusterv1.JoinRequesterAnnotationKey] = r.Spec.Username
@@ -221,7 +253,10 @@ func TestDecide(t *testing.T) {
 			joined(c)
 			r.Spec.ExpirationSeconds = new(int32(365 * 24 * 3600))
 		}, approve},
-		"a first certificate without a UID": {func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) { r.Annotations = nil }, "Wait ClusterIdentityUnknown"},
+		"a first certificate without a UID": {
+			func(_ *testing.T, r *csr, _ *clusterv1.ManagedCluster) { r.Annotations = nil },
+			"Wait ClusterIdentityUnknown",
+		},
 		"a request after the token is used up": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
 			r.UID = "r2"
 			c.Annotations = map[string]string{clusterv1.ClusterUIDAnnotationKey: uid, clusterv1.JoinedRequestAnnotationKey: "r1"}
@@ -367,7 +402,8 @@ func TestARenewalNeedsThePermissionOfItsCluster(t *testing.T) {
 	if review.User != r.Spec.Username || review.UID != "u" || len(review.Groups) != 2 || review.Extra["k"][0] != "v" {
 		t.Errorf("the review is of another user: %+v", review)
 	}
-	if a := review.ResourceAttributes; a.Verb != "renew" || a.Group != "register.open-cluster-management.io" || a.Resource != "managedclusters" ||
+	if a := review.ResourceAttributes; a.Verb != "renew" || a.Group != "register.open-cluster-management.io" ||
+		a.Resource != "managedclusters" ||
 		a.Subresource != "clientcertificates" || a.Name != "c1" {
 		t.Errorf("the review is of another permission: %+v", a)
 	}
@@ -378,7 +414,8 @@ func TestARenewalNeedsThePermissionOfItsCluster(t *testing.T) {
 
 // FuzzDecide holds that no bytes and no names make Decide panic or approve another identity than that of the label.
 func FuzzDecide(f *testing.F) {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject("c1", registration.AgentUser("c1", "a"))}, sharedKey)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject("c1", registration.AgentUser("c1", "a"))},
+		sharedKey)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -401,7 +438,8 @@ func FuzzDecide(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cluster, _, ok := registration.ParseAgentUser(parsed.Subject.CommonName); !ok || cluster != label || requester != registration.JoinUser(label) {
+		if cluster, _, ok := registration.ParseAgentUser(parsed.Subject.CommonName); !ok || cluster != label ||
+			requester != registration.JoinUser(label) {
 			t.Errorf("approved %q for cluster %q by %q", parsed.Subject.CommonName, label, requester)
 		}
 	})

@@ -61,7 +61,8 @@ func checkRequester(in Input, name string) Decision {
 	}
 	rejoins := cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] == "true" && pinned != ""
 	if registration.Reported(cluster) && !rejoins && !started {
-		return wait(ReasonJoined, "ManagedCluster %s has joined before; approve the request, or set the annotation %s=true on a cluster with a recorded UID",
+		return wait(ReasonJoined, "ManagedCluster %s has joined before; approve the request, or set the annotation %s=true on a "+
+			"cluster with a recorded UID",
 			cluster.Name, clusterv1.AutoRejoinAnnotationKey)
 	}
 	return out
@@ -73,7 +74,8 @@ func checkTokenMember(in Input) Decision {
 	if member := checkMember(in, false); member.Reason == ReasonIdentityConflict {
 		return member
 	}
-	return deny(ReasonDriver, "the agent of ManagedCluster %s authenticates by a token: start it with --driver token, or set the annotation %s of the ManagedCluster to csr",
+	return deny(ReasonDriver, "the agent of ManagedCluster %s authenticates by a token: start it with --driver token, or set the annotation "+
+		"%s of the ManagedCluster to csr",
 		in.Cluster.Name, clusterv1.DriverAnnotationKey)
 }
 
@@ -92,10 +94,12 @@ func checkMember(in Input, renewal bool) Decision {
 	case reported == "" && renewal, reported != "" && (pinned == "" || reported == pinned):
 		return Decision{Action: Approve}
 	case reported == "":
-		return wait(ReasonIdentityUnknown, "the request has no annotation %s, so the hub cannot record the member of ManagedCluster %s or compare it with the recorded UID %q",
+		return wait(ReasonIdentityUnknown, "the request has no annotation %s, so the hub cannot record the member of ManagedCluster %s or "+
+			"compare it with the recorded UID %q",
 			clusterv1.ClusterUIDAnnotationKey, cluster.Name, pinned)
 	default:
-		return wait(ReasonIdentityConflict, "the member with the UID %q requests the certificate of ManagedCluster %s, which is the member with the UID %q",
+		return wait(ReasonIdentityConflict, "the member with the UID %q requests the certificate of ManagedCluster %s, which is "+
+			"the member with the UID %q",
 			reported, cluster.Name, pinned)
 	}
 }
@@ -107,7 +111,8 @@ func checkBootstrap(in Input) Decision {
 	case SharedBootstrap(spec):
 		return wait(ReasonSharedIdentity, "the requester %s has a bootstrap identity that all clusters share", spec.Username)
 	case isAgent(spec), recorded == "", spec.Username != recorded:
-		return wait(ReasonRequesterMismatch, "the requester %s is neither the agent itself nor the requester that the annotation %s of ManagedCluster %s names",
+		return wait(ReasonRequesterMismatch, "the requester %s is neither the agent itself nor the requester that the annotation %s "+
+			"of ManagedCluster %s names",
 			spec.Username, clusterv1.JoinRequesterAnnotationKey, in.Cluster.Name)
 	default:
 		return Decision{Action: Approve}

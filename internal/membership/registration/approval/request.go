@@ -43,9 +43,11 @@ func checkRequest(csr *certificatesv1.CertificateSigningRequest, label string) (
 		return "", wait(ReasonNoAgent, "the common name %q is not the user of an agent", name)
 	}
 	if cluster != label {
-		return "", deny(ReasonContradiction, "the common name %q is the user of an agent of cluster %s, the label names cluster %s", name, cluster, label)
+		return "", deny(ReasonContradiction, "the common name %q is the user of an agent of cluster %s, the label names cluster %s", name,
+			cluster, label)
 	}
-	organizations := slices.DeleteFunc(slices.Clone(request.Subject.Organization), func(o string) bool { return o == registration.AgentsGroup })
+	organizations := slices.DeleteFunc(slices.Clone(request.Subject.Organization),
+		func(o string) bool { return o == registration.AgentsGroup })
 	if len(organizations) != 1 || organizations[0] != registration.AgentGroup(label) || len(request.Subject.Organization) > 2 {
 		return "", deny(ReasonContradiction, "the organizations are %q; cluster %s has %q and, optionally, %q",
 			request.Subject.Organization, label, registration.AgentGroup(label), registration.AgentsGroup)
@@ -113,13 +115,17 @@ func checkKey(key any) error {
 func checkUID(csr *certificatesv1.CertificateSigningRequest) error {
 	uid := csr.Annotations[clusterv1.ClusterUIDAnnotationKey]
 	if uid != "" && len(validation.IsDNS1123Label(uid)) > 0 {
-		return fmt.Errorf("the annotation %s is not a UID: at most %d lower-case letters, digits and hyphens", clusterv1.ClusterUIDAnnotationKey, validation.DNS1123LabelMaxLength)
+		return fmt.Errorf("the annotation %s is not a UID: at most %d lower-case letters, digits and hyphens", clusterv1.ClusterUIDAnnotationKey,
+			validation.DNS1123LabelMaxLength)
 	}
 	return nil
 }
 
 func checkUsages(usages []certificatesv1.KeyUsage) error {
-	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth}
+	allowed := []certificatesv1.KeyUsage{
+		certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment,
+		certificatesv1.UsageClientAuth,
+	}
 	for _, usage := range usages {
 		if !slices.Contains(allowed, usage) {
 			return fmt.Errorf("spec.usages has %q; allowed are %q", usage, allowed)

@@ -80,5 +80,6 @@ func undecided(cluster *clusterv1.ManagedCluster, requester string) bool {
 	_, acceptedBefore := cluster.Annotations[clusterv1.ClusterAcceptedAnnotationKey]
 	recorded := cluster.Annotations[clusterv1.JoinRequesterAnnotationKey]
 	return !cluster.Spec.HubAcceptsClient && !registration.Denied(cluster) && !registration.SimulationRequested(cluster) && !acceptedBefore &&
-		cluster.DeletionTimestamp.IsZero() && cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] == "" && (recorded == "" || recorded == requester)
+		cluster.DeletionTimestamp.IsZero() && cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] == "" &&
+		(recorded == "" || recorded == requester)
 }

@@ -41,11 +41,17 @@ func TestAccepts(t *testing.T) {
 		"a name that only contains it": {"user=u;name=dge-1|x", nil, false},
 		"a group, and the set":         {group, func(c *cluster) { c.Labels = map[string]string{clusterv1beta2.ClusterSetLabel: "edge"} }, true},
 		"a group, and another set":     {group, nil, false},
-		"the set default by its label": {user, func(c *cluster) { c.Labels = map[string]string{clusterv1beta2.ClusterSetLabel: "default"} }, true},
-		"another set than default":     {user, func(c *cluster) { c.Labels = map[string]string{clusterv1beta2.ClusterSetLabel: "edge"} }, false},
-		"accepted already":             {user, func(c *cluster) { c.Spec.HubAcceptsClient = true }, false},
+		"the set default by its label": {
+			user, func(c *cluster) { c.Labels = map[string]string{clusterv1beta2.ClusterSetLabel: "default"} },
+			true,
+		},
+		"another set than default": {user, func(c *cluster) { c.Labels = map[string]string{clusterv1beta2.ClusterSetLabel: "edge"} }, false},
+		"accepted already":         {user, func(c *cluster) { c.Spec.HubAcceptsClient = true }, false},
 		"denied": {user, func(c *cluster) {
-			c.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionFalse, Reason: "Denied"}}
+			c.Status.Conditions = []metav1.Condition{{
+				Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionFalse,
+				Reason: "Denied",
+			}}
 		}, false},
 		"accepted by a rule before":       {user, annotated(clusterv1.ClusterAcceptedAnnotationKey, "then"), false},
 		"a member is recorded":            {user, annotated(clusterv1.ClusterUIDAnnotationKey, "u1"), false},
@@ -63,7 +69,10 @@ func TestAccepts(t *testing.T) {
 			if test.change != nil {
 				test.change(c)
 			}
-			request := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Username: "u", Groups: []string{"g"}}}
+			request := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
+				Username: "u",
+				Groups:   []string{"g"},
+			}}
 			if got := rule.Accepts(c, request); got != test.want {
 				t.Errorf("Accepts = %t, want %t", got, test.want)
 			}

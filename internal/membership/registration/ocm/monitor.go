@@ -41,7 +41,10 @@ type Rival struct {
 
 // Registration returns the controller that registers clusters.
 func Registration() Rival {
-	return Rival{"registration", "cluster-manager-registration-controller", "registration-controller-lock", "controllers acceptance, csr and addon"}
+	return Rival{
+		"registration", "cluster-manager-registration-controller", "registration-controller-lock",
+		"controllers acceptance, csr and addon",
+	}
 }
 
 // Work returns the controller that keeps ManifestWorkReplicaSets.
@@ -89,7 +92,8 @@ func (m *Monitor) check(ctx context.Context) {
 	found, err := Find(ctx, m.Hub, m.Rival, m.Clock.Now())
 	if err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "checking for a controller of Open Cluster Management failed; retrying", "name", m.Rival.Name, "interval", interval)
+			log.FromContext(ctx).Error(err, "checking for a controller of Open Cluster Management failed; retrying", "name", m.Rival.Name,
+				"interval", interval)
 		}
 		return
 	}
@@ -101,7 +105,8 @@ func (m *Monitor) check(ctx context.Context) {
 	case found != "" && (!checked || before == ""):
 		log.FromContext(ctx).Error(fmt.Errorf("%w: %s", errRunning, found), "no writes before it is scaled to 0", "stopped", m.Rival.Stopped)
 	case found == "" && before != "":
-		log.FromContext(ctx).Info("the controller of Open Cluster Management does not run any more; Berth writes again", "name", m.Rival.Name, "stopped", m.Rival.Stopped)
+		log.FromContext(ctx).Info("the controller of Open Cluster Management does not run any more; Berth writes again", "name", m.Rival.Name,
+			"stopped", m.Rival.Stopped)
 	}
 }
 
@@ -119,7 +124,8 @@ func (m *Monitor) Warnings() []string {
 	if m.found == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("%v (%s), so Berth's %s must not write; scale it to 0, or run the manager without them", errRunning, m.found, m.Rival.Stopped)}
+	return []string{fmt.Sprintf("%v (%s), so Berth's %s must not write; scale it to 0, or run the manager without them", errRunning, m.found,
+		m.Rival.Stopped)}
 }
 
 // Find returns where a controller of Open Cluster Management was found; empty where it does not run.
@@ -136,7 +142,8 @@ func Find(ctx context.Context, hub client.Reader, rival Rival, now time.Time) (s
 	if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rival.Lease}, lock); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading Lease %s/%s: %w", namespace, rival.Lease, err)
 	}
-	if lock.Spec.RenewTime != nil && lock.Spec.HolderIdentity != nil && *lock.Spec.HolderIdentity != "" && now.Sub(lock.Spec.RenewTime.Time) < leaseLife {
+	if lock.Spec.RenewTime != nil && lock.Spec.HolderIdentity != nil && *lock.Spec.HolderIdentity != "" &&
+		now.Sub(lock.Spec.RenewTime.Time) < leaseLife {
 		return "Lease " + namespace + "/" + rival.Lease, nil
 	}
 	return "", nil

@@ -52,7 +52,8 @@ func TestOpenClusterManagementIsFound(t *testing.T) {
 		"it released its lease as it left": {[]client.Object{lease("", time.Second)}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			found, err := ocm.Find(t.Context(), fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(test.objects...).Build(), ocm.Registration(), now)
+			found, err := ocm.Find(t.Context(), fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(test.objects...).Build(),
+				ocm.Registration(), now)
 			if err != nil || (found != "") != test.want {
 				t.Errorf("found %q, %v; want %t", found, err, test.want)
 			}
