@@ -35,6 +35,8 @@ type Explanation struct {
 	// Selected is the number of selected clusters, including hidden ones.
 	Selected   int         `json:"selected"`
 	Conditions []Condition `json:"conditions"`
+	// MissingSets are the sets that the placement cannot choose from, by name.
+	MissingSets []MissingSet `json:"missingSets,omitempty"`
 	// Prioritizers are in the order of Cluster.Scores.
 	Prioritizers []Prioritizer `json:"prioritizers,omitempty"`
 	// Cut is the selected cluster that ranks last; absent if no cluster is selected or the reader may not see it.
@@ -76,6 +78,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, visible func
 	if wanted := placement.Spec.NumberOfClusters; wanted != nil {
 		out.Wanted = new(int(*wanted))
 	}
+	out.MissingSets = missingSets(result.Trace.Snapshot, result.Key.Namespace, placement.Spec.ClusterSets)
 	r := newExplainer(result)
 	out.Prioritizers = r.prioritizers()
 	if visible == nil {

@@ -136,7 +136,7 @@ func (c *Cluster) Shortfall() string {
 	}
 }
 
-// Problems returns the conditions that report a problem, each in a line.
+// Problems returns the conditions that report a problem, and the missing sets, each in a line.
 func (e *Explanation) Problems() []string {
 	var out []string
 	for _, c := range e.Conditions {
@@ -147,6 +147,9 @@ func (e *Explanation) Problems() []string {
 		if wrong && c.Message != "" {
 			out = append(out, strings.TrimPrefix(c.Type, "Placement")+": "+c.Message)
 		}
+	}
+	for _, set := range e.MissingSets {
+		out = append(out, set.String())
 	}
 	return out
 }

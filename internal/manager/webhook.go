@@ -178,7 +178,7 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{},
 		m.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
-	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
+	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))

@@ -4,6 +4,7 @@
 package clusterset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -121,6 +122,9 @@ func conflicts(set *Set, stored []Set) field.ErrorList {
 // warningsFor returns warnings about valid selectors that are probably mistakes.
 func warningsFor(set *Set) []string {
 	selector := set.Spec.ClusterSelector
+	if ineffective := ineffectiveWarning(selector); ineffective != "" {
+		return []string{ineffective}
+	}
 	if selector.SelectorType != clusterv1beta2.LabelSelector {
 		return nil
 	}
@@ -137,4 +141,22 @@ func warningsFor(set *Set) []string {
 		return []string{at + " is empty, so that every cluster of the hub is a member"}
 	}
 	return nil
+}
+
+// ineffectiveWarning returns what of a selector is not read because of its type; empty if all of it is.
+func ineffectiveWarning(selector clusterv1beta2.ManagedClusterSelector) string {
+	kind := cmp.Or(selector.SelectorType, clusterv1beta2.ExclusiveClusterSetLabel)
+	switch {
+	case kind != clusterv1beta2.LabelSelector && selector.LabelSelector != nil:
+		return notRead("labelSelector", kind, clusterv1beta2.LabelSelector)
+	case kind != clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
+		return notRead("exclusiveLabel", kind, clusterv1beta2.ExclusiveLabel)
+	default:
+		return ""
+	}
+}
+
+func notRead(name string, kind, wanted clusterv1beta2.SelectorType) string {
+	return fmt.Sprintf("%s is not read, since %s is %s: remove it, or set the type to %s", selectorPath().Child(name),
+		selectorPath().Child("selectorType"), kind, wanted)
 }

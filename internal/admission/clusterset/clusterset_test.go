@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/admission/clusterset"
 )
@@ -101,6 +102,21 @@ func TestValidate(t *testing.T) {
 			warnings: []string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"},
 		},
 		"the set of all clusters": {after: global},
+		"a selector that its type does not read": {
+			after: withSelector(clusterv1beta2.ManagedClusterSelector{
+				SelectorType: clusterv1beta2.ExclusiveClusterSetLabel, LabelSelector: &metav1.LabelSelector{},
+			}),
+			warnings: []string{"spec.clusterSelector.labelSelector is not read, since spec.clusterSelector.selectorType is " +
+				"ExclusiveClusterSetLabel: remove it, or set the type to LabelSelector"},
+		},
+		"a label that its type does not read": {
+			after: withSelector(clusterv1beta2.ManagedClusterSelector{
+				SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
+				ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: region, Value: "eu"},
+			}),
+			warnings: []string{"spec.clusterSelector.exclusiveLabel is not read, since spec.clusterSelector.selectorType is " +
+				"LabelSelector: remove it, or set the type to ExclusiveLabel"},
+		},
 		"a selector of nothing": {
 			after: matching(metav1.LabelSelector{
 				MatchLabels:      map[string]string{"a": "b"},
@@ -124,4 +140,11 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withSelector returns the set dev with a selector.
+func withSelector(selector clusterv1beta2.ManagedClusterSelector) *clusterset.Set {
+	out := enginetest.Set("dev").Obj()
+	out.Spec.ClusterSelector = selector
+	return out
 }

@@ -45,9 +45,14 @@ func (r Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 	}
 }
 
-// Warnings returns the warnings for the creator of a cluster. A namespace that cannot be read causes none: it is read again
+// Warnings returns the warnings about a request that is allowed.
+func (r Request) Warnings(ctx context.Context, namespaces NamespaceGetter, sets SetGetter) []string {
+	return append(r.namespaceWarnings(ctx, namespaces), r.setWarnings(ctx, sets)...)
+}
+
+// namespaceWarnings returns the warnings for the creator of a cluster. A namespace that cannot be read causes none: it is read again
 // when the cluster is accepted.
-func (r Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []string {
+func (r Request) namespaceWarnings(ctx context.Context, namespaces NamespaceGetter) []string {
 	if r.Old != nil || r.New.Spec.HubAcceptsClient || registration.SimulationRequested(r.New) {
 		return nil
 	}

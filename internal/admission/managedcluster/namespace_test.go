@@ -55,9 +55,10 @@ func TestAgentsGetNoForeignNamespace(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			namespaces := func(context.Context, string) (managedcluster.Namespace, error) { return test.namespace, test.err }
+			sets := func(context.Context, string) (bool, error) { return true, nil }
 			c := managedcluster.Request{Old: test.old, New: test.after, User: jane(acceptC1)}
 			checkError(t, c.Validate(t.Context(), namespaces), test.want)
-			if diff := cmp.Diff(test.warnings, c.Warnings(t.Context(), namespaces)); test.want == "" && diff != "" {
+			if diff := cmp.Diff(test.warnings, c.Warnings(t.Context(), namespaces, sets)); test.want == "" && diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})

@@ -21,15 +21,16 @@ func Mutating(rights permission.Checker, clock clock.PassiveClock, state JoinOpt
 	})
 }
 
-// Validating serves the rules about clusters. namespaces reads the namespace of a cluster that is created or accepted.
-func Validating(rights permission.Checker, namespaces client.Reader) http.Handler {
+// Validating serves the rules about clusters. Server reads the namespace of a cluster that is created or accepted, and cache the set that a
+// cluster is put into.
+func Validating(rights permission.Checker, server, cache client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
 		made := Request{Old: c.Old, New: c.New, User: permission.NewRequestAuthorizer(c.User, rights)}
-		of := newNamespaceGetter(namespaces)
+		of, sets := newNamespaceGetter(server), newSetGetter(cache)
 		if err := made.Validate(ctx, of); err != nil {
 			return review.Response{}, err
 		}
-		return review.Response{Warnings: made.Warnings(ctx, of)}, nil
+		return review.Response{Warnings: made.Warnings(ctx, of, sets)}, nil
 	})
 }
 

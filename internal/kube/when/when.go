@@ -1,4 +1,4 @@
-// Package when compares instants and delays, of which the zero value means never.
+// Package when compares instants and delays. Their zero value means never.
 package when
 
 import "time"
