@@ -34,6 +34,10 @@ type Report struct {
 	Lost          int             `json:"lost"`
 	Gained        int             `json:"gained"`
 	Placements    []placementDiff `json:"placements"`
+	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
+	Sequence *Sequence `json:"sequence,omitempty"`
+	// Away is what is lost while the objects of the change are deleted and not made anew yet; absent where they are applied.
+	Away *Away `json:"away,omitempty"`
 }
 
 // placementDiff is what a change does to a placement.
@@ -97,8 +101,10 @@ func (p placementDiff) breaks() bool {
 	return p.After != nil && p.After.Misconfigured != "" && (p.Before == nil || p.Before.Misconfigured != p.After.Misconfigured)
 }
 
-// Refused reports whether a gate refuses the change: decisions move, or a placement becomes Misconfigured.
-func (r *Report) Refused() bool { return r.Moved+r.Misconfigured > 0 }
+// Refused reports whether a gate refuses the change: decisions move, also in between, or a placement becomes Misconfigured.
+func (r *Report) Refused() bool {
+	return r.Moved+r.Misconfigured > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
+}
 
 func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
 	out := placementDiff{Namespace: key.Namespace, Name: key.Name, Before: before.status(key), After: after.status(key)}
@@ -209,17 +215,23 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		broken = fmt.Sprintf(" %s misconfigured: what runs stays, and nothing is decided until that is mended.",
 			phrase.Count(of.Misconfigured, "placement")+map[bool]string{true: " becomes", false: " become"}[of.Misconfigured == 1])
 	}
-	if of.Moved == 0 {
-		_, err := fmt.Fprintln(w, "Nothing moves."+broken)
-		return err
-	}
 	verb := "move"
 	if of.Moved == 1 {
 		verb = "moves"
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.%s\n",
-		phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
-	return err
+	if of.Moved == 0 {
+		printer.Printf(w, "Nothing moves.%s\n", broken)
+	} else {
+		printer.Printf(w, "%s %s: %s lost, %d gained.%s\n",
+			phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
+	}
+	if of.Sequence != nil {
+		of.Sequence.Print(w)
+	}
+	if of.Away != nil && of.Away.Clusters > 0 {
+		of.Away.Print(w)
+	}
+	return nil
 }
 
 // Part is the clusters of a placement that move in one way, by reason.

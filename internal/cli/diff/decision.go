@@ -3,11 +3,13 @@ package diff
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/source/file"
 )
 
 // diffPrinter writes what moves in one of the forms.
@@ -26,11 +28,70 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	defer progress.Done()
 	base := change.NewSimulation(bundle, now, progress)
 	base.Stabilize(base.Order)
+	if o.replace {
+		return replacement(base, proposed)
+	}
+	steps, err := o.steps(ctx, proposed.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	before := base
+	if len(steps) > 1 {
+		before = base.Fork()
+	}
 	next := base.Clone()
 	touched, err := next.ApplyChange(proposed)
 	if err != nil {
 		return nil, err
 	}
 	next.Stabilize(touched)
-	return change.Compare(base, next), nil
+	out := change.Compare(base, next)
+	if len(steps) > 1 {
+		out.Sequence, err = before.Sequence(steps, next)
+	}
+	return out, err
+}
+
+// replacement simulates that what is applied is deleted first.
+func replacement(base *change.Simulation, proposed *change.Proposal) (*change.Report, error) {
+	next := base.Fork()
+	away, touched, err := next.Replace(proposed)
+	if err != nil {
+		return nil, err
+	}
+	next.Stabilize(touched)
+	out := change.Compare(base, next)
+	out.Away = away
+	return out, nil
+}
+
+// steps returns the files of the change one by one; none where standard input is among them.
+func (o *options) steps(ctx context.Context, namespace string) ([]change.Step, error) {
+	if slices.Contains(o.changes, "-") {
+		return nil, nil
+	}
+	rules, err := file.NewRules()
+	if err != nil {
+		return nil, err
+	}
+	loader := file.Loader{Recursive: o.Recursive, Namespace: namespace, Validation: o.validate.Level, Rules: rules}
+	names, err := loader.Expand(o.changes)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) < 2:
+		return nil, nil
+	case len(names) > change.MaxSteps:
+		printer.Printf(o.Streams.ErrOut, "note: the order of %d files is not checked; at most %d are\n", len(names), change.MaxSteps)
+		return nil, nil
+	}
+	var out []change.Step
+	for _, name := range names {
+		bundle, err := loader.Load(ctx, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, change.Step{Name: name, Applied: bundle})
+	}
+	return out, nil
 }

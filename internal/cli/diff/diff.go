@@ -38,10 +38,13 @@ Of ManifestWorkReplicaSets and ManifestWorks it shows which clusters the change 
 with the names of the fields, or removed, and in which waves clusters would start. It compares with the works and the decisions that
 the hub has, sends no request to a member, and never prints a value.
 
+Where -f names several files, it also shows which placements are empty in between if the files are applied one after the other, and an
+order that avoids it.
+
 A placement that the change makes Misconfigured keeps its clusters and is not decided any more: its fault is printed.
 
-Exit codes: 0 when no decision moves, no placement becomes Misconfigured and no object is touched, 1 otherwise, 2 when the input or the command line is wrong, or when the
-change holds no object that Berth knows.`
+Exit codes: 0 when no decision moves, in the end or in between, no placement becomes Misconfigured and no object is touched, 1 otherwise,
+2 when the input or the command line is wrong, or when the change holds no object that Berth knows.`
 
 const examples = `  # What would this merge request move?
   kubectl berth diff -f manifests/
@@ -58,6 +61,9 @@ const examples = `  # What would this merge request move?
   # Which clusters and objects would this template touch, and in which waves?
   kubectl berth diff -f set.yaml
 
+  # What would kubectl replace --force do?
+  kubectl berth diff -f set.yaml --replace
+
   # What if a placement and a set were gone?
   kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
@@ -67,6 +73,7 @@ type options struct {
 
 	changes, deletions, cordoned, drained, removed []string
 	now                                            string
+	replace                                        bool
 	output                                         command.OutputFlag
 	validate                                       command.ValidateFlag
 	// base holds the files of --base once they are read.
@@ -112,6 +119,8 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags.StringArrayVar(&o.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
 	flags.StringArrayVar(&o.drained, "drain", nil, "label `selector` of clusters to remove every placement from; may be repeated")
 	flags.StringArrayVar(&o.removed, "remove", nil, "`cluster` to delete; may be repeated")
+	flags.BoolVar(&o.replace, "replace", false,
+		"delete and create what -f names, as `kubectl replace --force` does, instead of applying it")
 	flags.StringVar(&o.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	o.output.Add(cmd, "`form` of the answer: json (default: a summary)", "", "json")
 	o.validate.Add(cmd)
@@ -130,6 +139,8 @@ func (o *options) complete() (diffPrinter, time.Time, error) {
 		return nil, now, err
 	case !known:
 		return nil, now, o.output.Check()
+	case o.replace && len(o.changes) == 0:
+		return nil, now, errors.New("--replace needs -f: name the manifests to delete and create")
 	case len(o.changes)+len(o.deletions)+len(o.cordoned)+len(o.drained)+len(o.removed) == 0:
 		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
 	}

@@ -30,6 +30,20 @@ type input struct {
 
 var errTooLarge = errors.New("too much input")
 
+// Expand returns the files that names stand for, in their order: each name itself, or the files of a folder sorted by name.
+func (l Loader) Expand(names []string) ([]string, error) {
+	in := input{recursive: l.Recursive}
+	var out []string
+	for _, name := range names {
+		files, err := in.expand(name)
+		if err != nil {
+			return nil, FaultsError{{Position: Position{File: title(name)}, Err: err}}
+		}
+		out = append(out, files...)
+	}
+	return out, nil
+}
+
 // expand returns the files that a name stands for: itself, or the files of a folder sorted by name.
 func (i *input) expand(name string) ([]string, error) {
 	if name == stdinName {

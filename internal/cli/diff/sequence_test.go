@@ -1,0 +1,148 @@
+package diff_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/cli/change"
+	"github.com/berth-project/berth/internal/cli/command"
+)
+
+// inSet is a cluster of a set.
+func inSet(cluster, set string) string {
+	return "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + cluster +
+		", labels: {cluster.open-cluster-management.io/clusterset: " + set + "}}}\n---\n"
+}
+
+// boundSet is a set, and binding binds it to the namespace shop.
+func boundSet(name string) string {
+	return "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: " + name + "}}\n---\n"
+}
+
+func binding(set string) string {
+	return "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: " + set +
+		", namespace: shop}, spec: {clusterSet: " + set + "}}\n---\n"
+}
+
+func placementWith(spec string) string {
+	return "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop}, spec: " +
+		spec + "}\n"
+}
+
+// renamed has two clusters in the set old, and a placement that selects both.
+func renamed(spec string) string {
+	return boundSet("old") + binding("old") + inSet("a", "old") + inSet("b", "old") + placementWith(spec)
+}
+
+// files writes files and returns their paths in the given order.
+func files(t *testing.T, contents ...[2]string) []string {
+	t.Helper()
+	folder := t.TempDir()
+	var out []string
+	for _, file := range contents {
+		path := filepath.Join(folder, file[0]+".yaml")
+		if err := os.WriteFile(path, []byte(file[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// TestFilesThatEmptyAPlacementInBetween renames a set: the clusters are labelled, the set and its binding are made.
+func TestFilesThatEmptyAPlacementInBetween(t *testing.T) {
+	labels, set, bound := [2]string{"labels", inSet("a", "new") + inSet("b", "new")}, [2]string{"set", boundSet("new")},
+		[2]string{"binding", binding("new")}
+	requested := [2]string{"placement", placementWith("{clusterSets: [new]}")}
+	for sentence, tc := range map[string]struct {
+		spec  string
+		files [][2]string
+		// emptied is the file after which the placement is empty, and order the first file of an order that avoids it.
+		emptied, order string
+	}{
+		"labels first":                {"{}", [][2]string{labels, set, bound}, "labels", "set"},
+		"labels last":                 {"{}", [][2]string{set, bound, labels}, "", ""},
+		"the placement names the set": {"{clusterSets: [old]}", [][2]string{set, bound, labels, requested}, "labels", ""},
+		"one file":                    {"{}", [][2]string{{"all", labels[1] + set[1] + bound[1]}}, "", ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			base := files(t, [2]string{"base", renamed(tc.spec)})
+			args := []string{"diff", "--base", base[0], "-o", "json"}
+			for _, path := range files(t, tc.files...) {
+				args = append(args, "-f", path)
+			}
+			got := run(t, "", args...)
+			report := change.Report{}
+			if err := json.Unmarshal([]byte(got.Out), &report); err != nil {
+				t.Fatalf("%v; standard error:\n%s", err, got.ErrOut)
+			}
+			if report.Moved != 0 {
+				t.Errorf("%d placements move in the end", report.Moved)
+			}
+			if tc.emptied == "" {
+				if report.Sequence != nil || got.Code != command.ExitOK {
+					t.Errorf("exit code %d, sequence %+v", got.Code, report.Sequence)
+				}
+				return
+			}
+			if got.Code != command.ExitUnsatisfied || report.Sequence == nil {
+				t.Fatalf("exit code %d, sequence %+v", got.Code, report.Sequence)
+			}
+			first := report.Sequence.Emptied[0]
+			if first.Name != "web" || first.Clusters != 2 || filepath.Base(first.After) != tc.emptied+".yaml" {
+				t.Errorf("emptied: %+v", report.Sequence.Emptied)
+			}
+			order := strings.Join(report.Sequence.Order, " ")
+			if tc.order == "" && order != "" || tc.order != "" && filepath.Base(report.Sequence.Order[0]) != tc.order+".yaml" {
+				t.Errorf("order: %s", order)
+			}
+			text := run(t, "", append(args[:3:3], args[5:]...)...)
+			want := "No order of these files"
+			if tc.order != "" {
+				want = "This order avoids it: " + report.Sequence.Order[0]
+			}
+			if !strings.Contains(text.Out, "shop/web after "+first.After+": it has 2 clusters before") || !strings.Contains(text.Out, want) {
+				t.Errorf("the text is:\n%s", text.Out)
+			}
+		})
+	}
+}
+
+// TestReplaceShowsWhatIsLostInBetween deletes and creates objects with the same content.
+func TestReplaceShowsWhatIsLostInBetween(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		content string
+		want    *change.Away
+	}{
+		"a set":              {boundSet("old"), &change.Away{Placements: 1, Clusters: 2}},
+		"a binding":          {binding("old"), &change.Away{Placements: 1, Clusters: 2}},
+		"a placement":        {placementWith("{}"), &change.Away{Placements: 1, Clusters: 2}},
+		"a cluster":          {inSet("a", "old"), &change.Away{Placements: 1, Clusters: 1}},
+		"what was not there": {boundSet("other"), &change.Away{}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			base, manifest := files(t, [2]string{"base", renamed("{}")}), files(t, [2]string{"manifest", tc.content})
+			args := []string{"diff", "--base", base[0], "-f", manifest[0], "--replace"}
+			got := run(t, "", append(args, "-o", "json")...)
+			report := change.Report{}
+			if err := json.Unmarshal([]byte(got.Out), &report); err != nil {
+				t.Fatalf("%v; standard error:\n%s", err, got.ErrOut)
+			}
+			if diff := cmp.Diff(tc.want, report.Away); diff != "" || report.Moved != 0 {
+				t.Errorf("%d placements move in the end; away (-want +got):\n%s", report.Moved, diff)
+			}
+			if lost := tc.want.Clusters > 0; lost != (got.Code == command.ExitUnsatisfied) ||
+				lost != strings.Contains(run(t, "", args...).Out, "Between deletion and creation 1 placement loses") {
+				t.Errorf("exit code %d, and the text is:\n%s", got.Code, run(t, "", args...).Out)
+			}
+		})
+	}
+	if got := run(t, "", "diff", "--replace", "--delete", "set/old"); got.Code != command.ExitRefused {
+		t.Errorf("--replace without -f: exit code %d", got.Code)
+	}
+}
