@@ -17,7 +17,7 @@ import (
 const (
 	// MaxSteps bounds the files whose order is checked.
 	MaxSteps = 100
-	// maxPermuted bounds the files of which every order is tried. Of more files a few orders are tried.
+	// maxPermuted bounds the files that are tried in every order. Of more files a few orders are tried.
 	maxPermuted = 4
 )
 
