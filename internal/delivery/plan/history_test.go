@@ -87,6 +87,8 @@ type story struct {
 	torn        map[string]bool
 	// file has the references as the file of the set has them, spec as they are stored.
 	file, spec []workv1alpha1.LocalPlacementReference
+	// dismissed are the clusters that were deleted or denied before they started a template: they are not expected any more.
+	dismissed map[string]bool
 	// paused, approved, passes and pardoned are what people decided, and what it is for.
 	paused                     bool
 	approved, passes, pardoned map[string]bool
@@ -185,7 +187,7 @@ func newStory(t testing.TB, seed uint64, counts *tally) *story {
 	s := &story{
 		state: newState(t), Rand: rand.New(rand.NewPCG(seed, 0x36)), t: t, seed: seed, members: map[string]*member{}, tally: counts,
 		groups: map[string][]string{"p": {"canary", "early", ""}, "q": {"canary", ""}}, generations: map[string]int64{"p": 1, "q": 1},
-		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{},
+		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{}, dismissed: map[string]bool{},
 		given: map[string]string{}, facts: &facts{},
 	}
 	s.set.Spec.PlacementRefs = nil
@@ -518,6 +520,9 @@ func (s *story) seeCluster(next *facts, name string, watched time.Duration, move
 	if !s.decided() {
 		return
 	}
+	if ruler == "" && !known.written {
+		known.blamed = true // it is on record, and no manager knows whether its work was written
+	}
 	if known.selected && ruler == "" && known.written && !known.soaked && !known.left {
 		// Where the set was edited, it is open what left. A cluster that was dropped, deleted or denied in good health has left.
 		if healthy := known.available && !hadFailed && !m.tainted; moved || healthy && (m.gone || m.denied || dropped) {
@@ -678,7 +683,7 @@ func (s *story) inFlight(next *facts, placement string, starting map[string]bool
 		known := next.clusters[name]
 		under := known != nil && known.ruler == placement && known.written && !known.inherited && s.has(name, next.hash) &&
 			!known.soaked && !known.failed && !known.lost && !known.left
-		mayBeSelected := known != nil && known.selected && known.ruler == placement && !s.decided()
+		mayBeSelected := known != nil && known.selected && known.ruler == placement && s.torn[placement] && !s.members[name].gone
 		if (s.ruler(name) == placement || mayBeSelected) && (under || starting[name]) {
 			out = append(out, name)
 		}
@@ -826,13 +831,15 @@ func (s *story) checkFinish(next *facts, out *plan.Result) {
 	if why := s.breached(next); why != "" {
 		s.fail("the template has finished, and the rollout is breached: %s", why)
 	}
-	count := map[string]int{}
+	count, dismissed := map[string]int{}, 0
 	for _, name := range storyNames {
 		known, ruler := next.clusters[name], s.ruler(name)
 		if known != nil && known.written {
 			count[known.ruler]++
 		} else if ruler != "" {
 			s.fail("the template has finished, and %s never had it", name)
+		} else if s.dismissed[next.hash+name] {
+			dismissed++
 		}
 		if ruler != "" && !known.soaked && !known.failed && !known.lost && !s.pardoned[next.hash+name] {
 			s.fail("the template has finished, and %s has not succeeded", name)
@@ -840,7 +847,7 @@ func (s *story) checkFinish(next *facts, out *plan.Result) {
 	}
 	for _, ref := range s.set.Spec.PlacementRefs {
 		// A cluster that two placements select counts under one of them: then it is open which clusters it is compared with.
-		if len(s.set.Spec.PlacementRefs) == 1 && !next.edited[ref.Name] && count[ref.Name] < next.base[ref.Name] {
+		if len(s.set.Spec.PlacementRefs) == 1 && !next.edited[ref.Name] && count[ref.Name]+dismissed < next.base[ref.Name] {
 			s.fail("the template has finished, and %d of %d clusters of %s started", count[ref.Name], next.base[ref.Name], ref.Name)
 		}
 	}
@@ -1036,6 +1043,8 @@ func kinds() []kind {
 		{"a cluster is denied", 1, func(s *story) { s.leave("denied", func(m *member) { m.denied = true }) }},
 		{"a cluster returns", 8, (*story).comeBack},
 		{"a cluster is relabelled", 4, (*story).relabel},
+		{"the clusters of a group are exchanged", 2, (*story).exchange},
+		{"all that has not started is away", 2, (*story).drainUnstarted},
 		{"a placement is edited", 3, (*story).editPlacement},
 		{"a group is edited", 3, (*story).editGroups},
 		{"a decision is torn", 2, (*story).tear},
@@ -1222,6 +1231,9 @@ func (s *story) leave(how string, change func(m *member)) {
 	if name != "" {
 		s.note("%s is %s", name, how)
 		change(s.members[name])
+		if m := s.members[name]; (m.gone || m.denied) && s.facts.hash == hash && !s.has(name, hash) {
+			s.dismissed[hash+name] = true
+		}
 	}
 }
 
@@ -1260,6 +1272,39 @@ func (s *story) relabel() {
 	}
 	s.members[name].groups[placement] = s.group(placement)
 	s.note("%s is relabelled to %q of %s", name, s.members[name].groups[placement], placement)
+}
+
+// exchange gives the clusters of the first group, which is the mandatory one where there is one, to the last group, and as many of the others
+// to the first group.
+func (s *story) exchange() {
+	placement := s.placement()
+	first, last := s.groups[placement][0], s.groups[placement][len(s.groups[placement])-1]
+	var former, others []string
+	for _, name := range storyNames {
+		switch group, has := s.members[name].groups[placement]; {
+		case has && group == first:
+			former = append(former, name)
+		case has:
+			others = append(others, name)
+		}
+	}
+	count := min(len(former), len(others))
+	s.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	for i := range count {
+		s.members[former[i]].groups[placement], s.members[others[i]].groups[placement] = last, first
+	}
+	s.note("%d clusters of %q of %s are exchanged: %s", count, first, placement, s.text(placement))
+}
+
+// drainUnstarted takes away every cluster that lacks the template.
+func (s *story) drainUnstarted() {
+	hash := s.hash(s.t)
+	for _, name := range storyNames {
+		if s.ruler(name) != "" && !s.has(name, hash) {
+			s.members[name].drained = true
+		}
+	}
+	s.note("all that has not started is drained")
 }
 
 // editPlacement lets an edit of a placement drop clusters or select others.
