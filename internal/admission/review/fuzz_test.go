@@ -50,7 +50,7 @@ func (fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, attri
 func handlers(env *celenv.Env) map[string]http.Handler {
 	return map[string]http.Handler{
 		"binding": binding.Validating(fakeChecker{}),
-		"cluster": managedcluster.Validating(fakeChecker{}, emptyReader{}),
+		"cluster": managedcluster.Validating(fakeChecker{}, emptyReader{}, emptyReader{}),
 		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(
 			time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
 		"placement": placement.Validating(env, emptyReader{}, emptyReader{}, placement.Edits{}),
