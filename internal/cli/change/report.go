@@ -36,6 +36,8 @@ type Report struct {
 	Placements    []placementDiff `json:"placements"`
 	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
 	Sequence *Sequence `json:"sequence,omitempty"`
+	// WithoutEffect names the parts of the placements of the change that match nothing.
+	WithoutEffect []string `json:"withoutEffect,omitempty"`
 	// Away is what is lost while the objects of the change are deleted and not made anew yet; absent where they are applied.
 	Away *Away `json:"away,omitempty"`
 }
@@ -224,6 +226,9 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	} else {
 		printer.Printf(w, "%s %s: %s lost, %d gained.%s\n",
 			phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
+	}
+	for _, part := range of.WithoutEffect {
+		printer.Printf(w, "Without effect: %s.\n", part)
 	}
 	if of.Sequence != nil {
 		of.Sequence.Print(w)

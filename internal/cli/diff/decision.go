@@ -46,6 +46,7 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	}
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
+	out.WithoutEffect = next.WithoutEffect(proposed.Applied.Placements)
 	if len(steps) > 1 {
 		out.Sequence, err = before.Sequence(steps, next)
 	}
@@ -61,7 +62,7 @@ func replacement(base *change.Simulation, proposed *change.Proposal) (*change.Re
 	}
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
-	out.Away = away
+	out.Away, out.WithoutEffect = away, next.WithoutEffect(proposed.Applied.Placements)
 	return out, nil
 }
 

@@ -39,7 +39,7 @@ with the names of the fields, or removed, and in which waves clusters would star
 the hub has, sends no request to a member, and never prints a value.
 
 Where -f names several files, it also shows which placements are empty in between if the files are applied one after the other, and an
-order that avoids it.
+order that avoids it. Decision groups, tiers and tolerations of the placements of the change that match nothing are named.
 
 A placement that the change makes Misconfigured keeps its clusters and is not decided any more: its fault is printed.
 
