@@ -521,7 +521,7 @@ func (s *story) seeCluster(next *facts, name string, watched time.Duration, move
 		return
 	}
 	if ruler == "" && !known.written {
-		known.blamed = true // it is on record, and no manager knows whether its work was written
+		known.blamed = true // it is on record, and it is open whether its work was written
 	}
 	if known.selected && ruler == "" && known.written && !known.soaked && !known.left {
 		// Where the set was edited, it is open what left. A cluster that was dropped, deleted or denied in good health has left.
