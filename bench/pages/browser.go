@@ -54,13 +54,15 @@ func MeasureBrowser(ctx context.Context, bin string, progress io.Writer) (out []
 		return nil, err
 	}
 	defer large.close()
+	//nolint:contextcheck // the state of chromedp is in the context of the window
 	first, err := small.loadTime(
-		`performance.getEntriesByName("first-contentful-paint")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
+		`performance.getEntriesByName("first-contentful-paint")[0].startTime`)
 	if err != nil {
 		return nil, err
 	}
+	//nolint:contextcheck // the state of chromedp is in the context of the window
 	drawn, err := large.loadTime(
-		`performance.getEntriesByName("fleet")[0].startTime`) //nolint:contextcheck // the state of chromedp is in the context of the window
+		`performance.getEntriesByName("fleet")[0].startTime`)
 	if err != nil {
 		return nil, err
 	}

@@ -164,8 +164,8 @@ func instant(at any) template.HTML {
 		return "–"
 	}
 	when = when.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, when.Format(time.RFC3339),
-		when.Format("2006-01-02 15:04:05 UTC"))) //nolint:gosec // it holds digits only
+	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, when.Format(time.RFC3339), //nolint:gosec // it holds digits only
+		when.Format("2006-01-02 15:04:05 UTC")))
 }
 
 // kubectl returns a command of the plugin with the flags of the session.

@@ -113,8 +113,8 @@ func answers(address string) healthz.Checker {
 		DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS13,
-			InsecureSkipVerify: true,
-		}, //nolint:gosec // the server is this process, and nothing is sent to it
+			InsecureSkipVerify: true, //nolint:gosec // the server is this process, and nothing is sent to it
+		},
 	}}
 	return func(request *http.Request) error {
 		probe, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)

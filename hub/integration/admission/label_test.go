@@ -90,9 +90,10 @@ func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any
 	}
 	return map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error{
 		"an update": func(_ context.Context, t *testing.T, object map[string]any, to map[string]string) error {
+			//nolint:contextcheck // it takes the context of the test
 			return u.update(t, object, "", func(o *unstructured.Unstructured) {
 				o.SetLabels(to)
-			}) //nolint:contextcheck // it takes the context of the test
+			})
 		},
 		"a merge patch": patch(types.MergePatchType, merge),
 		"a JSON patch": patch(types.JSONPatchType, func(to map[string]string) string {

@@ -288,8 +288,9 @@ func (f *testFleet) releaseIn(set *workv1alpha1.ManifestWorkReplicaSet, clusters
 				continue
 			}
 			work.Finalizers = nil
+			//nolint:contextcheck // agent has the context of the test
 			if err := client.IgnoreNotFound(f.agent(work.Namespace).Update(ctx, work)); err !=
-				nil { //nolint:contextcheck // agent has the context of the test
+				nil {
 				return err
 			}
 		}

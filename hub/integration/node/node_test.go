@@ -155,8 +155,8 @@ func (c *cluster) requireVersion(version string) {
 	service := &corev1.Service{}
 	c.MustGet(client.ObjectKey{Namespace: workload, Name: workload}, service)
 	c.await("the containers of "+version, func(context.Context) error {
-		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"),
-			"http://"+service.Spec.ClusterIP) //nolint:contextcheck // run has a timeout of its own
+		answer, err := c.run("nsenter", "--net=/run/netns/"+namespace, c.path("testpod"), //nolint:contextcheck // run has a timeout of its own
+			"http://"+service.Spec.ClusterIP)
 		if err != nil {
 			return err
 		}

@@ -83,8 +83,8 @@ func (r *Release) has(program string) bool {
 func (r *Release) versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	printed, err := exec.CommandContext(ctx, filepath.Join(r.folder, program),
-		"--version").Output() //nolint:gosec // the caller chooses the folder
+	printed, err := exec.CommandContext(ctx, filepath.Join(r.folder, program), //nolint:gosec // the caller chooses the folder
+		"--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("reading the version of %s in %s; `make slow` builds it: %w", program, r.folder, err)
 	}

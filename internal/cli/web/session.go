@@ -67,8 +67,9 @@ func (o *options) hubSession(ctx context.Context) (console.Session, func(context
 		return console.Session{}, nil, err
 	}
 	out := console.Session{
+		//nolint:contextcheck // a preview lives as long as the page
 		Reader: read, Deliveries: read, Members: read, Previewer: read.Previewer(), Writer: writer,
-		Hub:   status, //nolint:contextcheck // a preview lives as long as the page
+		Hub:   status,
 		Place: "hub: " + config.Host,
 	}
 	return out, follow, nil

@@ -834,11 +834,12 @@ func (s *story) checkFinish(next *facts, out *plan.Result) {
 	count, dismissed := map[string]int{}, 0
 	for _, name := range storyNames {
 		known, ruler := next.clusters[name], s.ruler(name)
-		if known != nil && known.written {
+		switch {
+		case known != nil && known.written:
 			count[known.ruler]++
-		} else if ruler != "" {
+		case ruler != "":
 			s.fail("the template has finished, and %s never had it", name)
-		} else if s.dismissed[next.hash+name] {
+		case s.dismissed[next.hash+name]:
 			dismissed++
 		}
 		if ruler != "" && !known.soaked && !known.failed && !known.lost && !s.pardoned[next.hash+name] {

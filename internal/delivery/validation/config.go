@@ -18,8 +18,8 @@ var conditionType = regexp.MustCompile(
 const maxConditionType = 316
 
 // agentConditions are the types of conditions that the agent itself writes.
-var agentConditions = sets.New("Applied", "Available", "Deleting",
-	"StatusFeedbackSynced") //nolint:gochecknoglobals // a constant that Go cannot spell
+var agentConditions = sets.New("Applied", "Available", "Deleting", //nolint:gochecknoglobals // a constant that Go cannot spell
+	"StatusFeedbackSynced")
 
 // wellKnownValues are the values of `WellKnownStatus` by resource. A value of the same name makes the status impossible to store.
 var wellKnownValues = map[string]sets.Set[string]{ //nolint:gochecknoglobals // a constant that Go cannot spell

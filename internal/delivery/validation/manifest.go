@@ -46,10 +46,12 @@ type head struct {
 
 // serverFields are the fields of metadata that the API server of the member fills in. A manifest that has one conflicts with the
 // object, or makes it depend on an object of another cluster.
+//
+//nolint:gochecknoglobals // a constant that Go cannot spell
 var serverFields = []string{
 	"uid", "resourceVersion", "managedFields", "ownerReferences",
 	"deletionTimestamp",
-} //nolint:gochecknoglobals // a constant that Go cannot spell
+}
 
 // manifests returns the identities of the valid manifests and the errors of all.
 func (v *Validator) manifests(list []workv1.Manifest, path *field.Path) ([]manifest, field.ErrorList) {

@@ -38,10 +38,12 @@ const (
 )
 
 // Right is the permission that a binding needs.
+//
+//nolint:gochecknoglobals // a constant of a struct type
 var Right = access.Permission{
 	Verb: "create", Group: clusterv1beta2.GroupVersion.Group,
 	Resource: "managedclustersets/bind",
-} //nolint:gochecknoglobals // a constant of a struct type
+}
 
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=list;watch;create;patch;delete

@@ -5,7 +5,7 @@ import "testing"
 // TestWhoCreatedAnObject tries every combination of an entry and marks. What is not listed is adopted, and stays on the member.
 func TestWhoCreatedAnObject(t *testing.T) {
 	for record := notRecorded; record <= recordedOther; record++ {
-		for of := marks(0); of < 2*shared; of++ {
+		for of := range 2 * shared {
 			is := func(mark marks) bool { return of&mark != 0 }
 			want := is(shared)
 			switch record {

@@ -135,8 +135,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(request.Context())
-	late := time.AfterFunc(t.timeout,
-		func() { end(context.DeadlineExceeded) }) //nolint:forbidigo // a limit of the network, as those of net/http
+	late := time.AfterFunc(t.timeout, //nolint:forbidigo // a limit of the network, as those of net/http
+		func() { end(context.DeadlineExceeded) })
 	response, err := t.base.RoundTrip(t.authenticated(request.WithContext(ctx)))
 	late.Stop()
 	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 {
