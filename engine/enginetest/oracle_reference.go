@@ -80,9 +80,7 @@ func (v *view) unknownReferences() []unknownReference {
 			if near := suggest.Nearest(name, v.scope.valid); near != "" {
 				hint = fmt.Sprintf(" (%q is)", near)
 			}
-			remove := func(spec *clusterv1beta1.PlacementSpec) {
-				spec.ClusterSets = slices.DeleteFunc(spec.ClusterSets, func(other string) bool { return other == name })
-			}
+			remove := func(spec *clusterv1beta1.PlacementSpec) { spec.ClusterSets = nil } // any bound set may be meant
 			add(unknownReference{fmt.Sprintf("ClusterSets:no ManagedClusterSet %q is bound to the namespace", name), hint, nil, remove})
 		}
 	}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,8 +116,8 @@ func (r *Reference) Identity() string { return r.Text() + "\n" + strings.Join(r.
 // steadyWeight outweighs every prioritizer that a placement may have.
 const steadyWeight = 1_000_000
 
-// Without returns the program without some references. Without an add-on score, what is selected goes first: nothing else is known of the
-// ranking that was meant.
+// Without returns the program without some references. Without the name of a set, every bound set may be meant. Without an add-on score,
+// what is selected goes first: nothing else is known of the ranking that was meant.
 func (p *Program) Without(unknown []Reference) *Program {
 	lacked := make(map[string]bool, len(unknown))
 	for _, of := range unknown {
@@ -127,10 +128,8 @@ func (p *Program) Without(unknown []Reference) *Program {
 		Key: p.Key, Tolerations: p.Tolerations, Wanted: p.Wanted, Limited: p.Limited, Groups: p.Groups, Stabilization: p.Stabilization,
 		SpreadWeight: p.SpreadWeight, Budget: p.Budget, ByScore: p.ByScore, ScoreEvery: p.ScoreEvery,
 	}
-	for _, name := range p.ClusterSets {
-		if !lacks(Reference{Set: name, Plugin: referenceSets}) {
-			out.ClusterSets = append(out.ClusterSets, name)
-		}
+	if !slices.ContainsFunc(p.ClusterSets, func(name string) bool { return lacks(Reference{Set: name, Plugin: referenceSets}) }) {
+		out.ClusterSets = p.ClusterSets
 	}
 	for _, predicate := range p.Predicates {
 		out.Predicates = append(out.Predicates, predicate.without(lacks, referencePredicates))

@@ -24,7 +24,8 @@ func (r Request) setWarnings(ctx context.Context, sets SetGetter) []string {
 	if exists, err := sets(ctx, name); err != nil || exists {
 		return nil
 	}
-	return []string{fmt.Sprintf("the label %s names the set %q, which does not exist: the cluster is in no exclusive set until it is created", key, name)}
+	return []string{fmt.Sprintf("the label %s names the set %q, which does not exist: the cluster is in no exclusive set until it is created",
+		key, name)}
 }
 
 // newSetGetter reads sets from the cache.

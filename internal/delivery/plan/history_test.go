@@ -187,8 +187,9 @@ func newStory(t testing.TB, seed uint64, counts *tally) *story {
 	s := &story{
 		state: newState(t), Rand: rand.New(rand.NewPCG(seed, 0x36)), t: t, seed: seed, members: map[string]*member{}, tally: counts,
 		groups: map[string][]string{"p": {"canary", "early", ""}, "q": {"canary", ""}}, generations: map[string]int64{"p": 1, "q": 1},
-		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{}, dismissed: map[string]bool{},
-		given: map[string]string{}, facts: &facts{},
+		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{},
+		dismissed: map[string]bool{},
+		given:     map[string]string{}, facts: &facts{},
 	}
 	s.set.Spec.PlacementRefs = nil
 	for i, name := range storyNames {
@@ -1275,8 +1276,8 @@ func (s *story) relabel() {
 	s.note("%s is relabelled to %q of %s", name, s.members[name].groups[placement], placement)
 }
 
-// exchange gives the clusters of the first group, which is the mandatory one where there is one, to the last group, and as many of the others
-// to the first group.
+// exchange gives the clusters of the first group, which is the mandatory one where there is one, to the last group, and as many of the
+// others to the first group.
 func (s *story) exchange() {
 	placement := s.placement()
 	first, last := s.groups[placement][0], s.groups[placement][len(s.groups[placement])-1]

@@ -114,7 +114,8 @@ func (g *Guard) Message() string {
 	switch phase {
 	case Gone:
 		return fmt.Sprintf("%s: the definition is missing or being deleted: nothing is decided, delivered or deleted until it is back; "+
-			"run berth crds apply as soon as it is gone, or restart berth-hub, and apply the objects of the kind again", names)
+			"run berth crds apply as soon as it is gone, and apply the objects of the kind again. Restart nothing before that: what was "+
+			"selected is in the memory of this process", names)
 	case Returning:
 		return fmt.Sprintf("%s: the definition is back, and objects that went with it are not: no placement is decided and nothing is deleted "+
 			"until they are, for %s at most: apply them", names, ReturnGrace)

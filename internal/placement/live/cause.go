@@ -31,6 +31,7 @@ const (
 	managementChanged = "disabled or enabled"
 
 	referenceKnown      = "a cluster has what the placement names"
+	keptChanged         = "a cluster that the placement keeps has changed"
 	expressionsReleased = "clusters on which an expression fails are released"
 	changedExternally   = "changed by another client"
 	writeLost           = "a write was not observed"

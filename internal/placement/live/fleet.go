@@ -37,6 +37,8 @@ type Fleet struct {
 	programs map[fleet.Key]*program.Program
 	// unmanaged lists the clusters in slices that Berth wrote and does not decide, by placement.
 	unmanaged map[fleet.Key]map[string]struct{}
+	// kept lists the clusters of placements that keep what they have without a decision: the last edit is held, or misconfigured.
+	kept map[fleet.Key]map[string]struct{}
 	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
 	clock   clock.PassiveClock
@@ -57,6 +59,7 @@ func newFleet(at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cau
 		index:     wake.NewIndex(),
 		programs:  map[fleet.Key]*program.Program{},
 		unmanaged: map[fleet.Key]map[string]struct{}{},
+		kept:      map[fleet.Key]map[string]struct{}{},
 		boundTo:   map[string]map[string]struct{}{},
 	}
 }
@@ -99,11 +102,33 @@ func (f *Fleet) await(key fleet.Key, references []program.Reference) {
 	f.index.Await(key, references)
 }
 
+// keep records the clusters that a placement keeps though its spec may not select them, because nothing was decided: every change of one of
+// them enqueues the placement, so that a cluster leaves that is deleted, withdrawn or tainted.
+func (f *Fleet) keep(key fleet.Key, result *engine.Result) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if delete(f.kept, key); result.Decided {
+		return
+	}
+	f.publish()
+	clusters, then := map[string]struct{}{}, result.Trace.Snapshot
+	for _, name := range result.Clusters() {
+		clusters[name] = struct{}{}
+		id, known := f.snapshot.ID(name)
+		before, existed := then.ID(name)
+		if known != existed || known && f.snapshot.Cluster(id) != then.Cluster(before) { // since the decision
+			f.enqueue(key, explain.Cause{Kind: kindManager, What: keptChanged})
+		}
+	}
+	f.kept[key] = clusters
+}
+
 // deleteProgram records that a placement reads nothing from now on.
 func (f *Fleet) deleteProgram(key fleet.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.programs, key)
+	delete(f.kept, key)
 	f.index.Remove(key)
 }
 
@@ -162,7 +187,7 @@ func (f *Fleet) clusterChanged(name string, before, after *fleet.Cluster, terms 
 	var unmanaged []fleet.Key
 	if terms {
 		f.publish()
-		unmanaged = f.unmanagedWith(name)
+		unmanaged = append(f.unmanagedWith(name), f.keptWith(name)...)
 	}
 	if f.ready {
 		f.enqueueAll(f.enqueue, merge(f.index.ClusterChanged(f.snapshot, before, after), unmanaged),
@@ -266,6 +291,17 @@ func (f *Fleet) unmanagedWith(cluster string) []fleet.Key {
 		_, found := clusters[cluster]
 		return found
 	})
+}
+
+// keptWith returns the placements that keep a cluster without a decision.
+func (f *Fleet) keptWith(cluster string) []fleet.Key {
+	var out []fleet.Key
+	for key, clusters := range f.kept {
+		if _, found := clusters[cluster]; found {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 func (f *Fleet) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) []fleet.Key {

@@ -64,6 +64,7 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
 		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
 	}
 	s.fleet.await(key, result.Unknown)
+	s.fleet.keep(key, result)
 	if result.Decided {
 		p.failing = since(p.failing, result.Failing, now)
 	}

@@ -220,6 +220,10 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 				}}},
 			}
 		}, `no cluster in reach has the score "fere" in an AddOnPlacementScore "load" (6 have "load/free")`},
+		"one of two sets": {
+			func(s *clusterv1beta1.PlacementSpec) { s.ClusterSets = []string{"sea", "sly"} },
+			`no ManagedClusterSet "sly" is bound to the namespace`,
+		},
 		"a set": {
 			func(s *clusterv1beta1.PlacementSpec) { s.ClusterSets = []string{"sae"} },
 			`no ManagedClusterSet "sae" is bound to the namespace`,

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/kube/when"
 )
 
 const (
@@ -38,6 +39,9 @@ type hub struct {
 	env     *celenv.Env
 	version int
 	writes  int
+	// queued are the placements that a change has enqueued, and again when others are decided though nothing changes.
+	queued map[fleet.Key]bool
+	again  map[fleet.Key]time.Time
 }
 
 // newHub returns a hub with clusters c1 to c6, in the sets sea and sky, and four placements in ns, decided.
@@ -76,8 +80,9 @@ func newHub(t testing.TB) *hub {
 
 // restart replaces the manager by another, which has read the hub.
 func (h *hub) restart() {
-	ignore := func(fleet.Key, explain.Cause) {}
-	h.Fleet, h.Stored = New(h.env, h.clock, ignore, ignore)
+	h.queued, h.again = map[fleet.Key]bool{}, map[fleet.Key]time.Time{}
+	enqueue := func(key fleet.Key, _ explain.Cause) { h.queued[key] = true }
+	h.Fleet, h.Stored = New(h.env, h.clock, enqueue, enqueue)
 	h.HoldWithdrawals(testGrace)
 	h.SetRules(fleet.Rules{HoldEmptyingEdits: true, HoldUnknownReferences: true, ExpressionHold: testHold})
 	for _, cluster := range h.state.Clusters {
@@ -164,19 +169,35 @@ func (h *hub) unplace(key fleet.Key) *clusterv1beta1.Placement {
 	return p
 }
 
-// decide decides every placement until nothing more is written.
+// decide decides what is enqueued or due until nothing is. No other placement may have another decision then.
 func (h *hub) decide(t testing.TB) {
 	t.Helper()
-	for range 3 {
-		wrote := 0
+	const rounds = 20
+	for round := 0; ; round++ {
+		var keys []fleet.Key
 		for _, key := range h.state.Keys() {
-			wrote += h.decideOne(key)
+			if at := h.again[key]; h.queued[key] || !at.IsZero() && !at.After(h.clock.Now()) {
+				keys = append(keys, key)
+			}
 		}
-		if h.writes += wrote; wrote == 0 {
-			return
+		if len(keys) == 0 {
+			break
+		}
+		if round == rounds {
+			t.Fatalf("the decisions do not settle: %v", keys)
+		}
+		clear(h.queued)
+		for _, key := range keys {
+			h.writes += h.decideOne(key)
 		}
 	}
-	t.Error("the decisions do not settle")
+	before := h.decisions()
+	for _, key := range h.state.Keys() {
+		h.writes += h.decideOne(key)
+	}
+	if diff := cmp.Diff(before, h.decisions()); diff != "" {
+		t.Errorf("placements have other decisions, and were not enqueued (-before +after):\n%s", diff)
+	}
 }
 
 func (h *hub) decideOne(key fleet.Key) int {
@@ -192,6 +213,7 @@ func (h *hub) decideOne(key fleet.Key) int {
 	}
 	h.AfterApply(input.Stored, writes)
 	h.Finish(key, false)
+	h.again[key] = when.Earliest(result.RecheckAt, writes.RecheckAt)
 	return len(writes.Writes)
 }
 
@@ -604,6 +626,13 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 			delete(h.state.Clusters, "c2")
 			h.DeleteCluster(enginetest.Cluster("c2").Obj())
 		}, six[2:], true},
+		"a cluster that moves to another set leaves": {func(h *hub) {
+			edit(h, typo)
+			h.put(enginetest.Cluster("c1").In("other").Label("env", "live").Claim("platform", "cloud").Obj())
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, six[1:], true},
 		"a withdrawn set leaves": {func(h *hub) {
 			edit(h, typo)
 			h.deleteSet("sea")
