@@ -24,9 +24,9 @@ type Edits struct {
 	// Unknown returns what a spec names and no cluster in its reach has, as texts after the part of the placement to blame; nil without
 	// this warning.
 	Unknown func(compiled *program.Program) []string
-	// Lost returns how many clusters the next decision would take away, and how many the placement has. Ok is false where that is not
-	// known. Nil: no edit is warned of.
-	Lost func(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool)
+	// Lost returns how many clusters the next decision would take away, how many the placement has, and how many it would have then. Ok is
+	// false where that is not known. Nil: no edit is warned of.
+	Lost func(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool)
 	// Held is set if an edit that leaves no cluster is held until it is confirmed.
 	Held bool
 }

@@ -35,11 +35,13 @@ func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Progr
 	if e.Lost == nil {
 		return nil
 	}
-	lost, selected, ok := e.Lost(after, compiled)
+	lost, selected, then, ok := e.Lost(after, compiled)
 	wanted := after.Spec.NumberOfClusters == nil || *after.Spec.NumberOfClusters > 0
 	switch {
 	case !ok || lost == 0:
 		return nil
+	case lost == selected && then > 0:
+		return []string{fmt.Sprintf("this edit takes away all %d selected clusters, for %d others", selected, then)}
 	case lost == selected && e.Held && wanted && !clusterv1beta1.EmptyingConfirmed(after):
 		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters; they stay until it is confirmed: "+
 			"kubectl berth holds release placement/%s -n %s --reason WHY", selected, after.Name, after.Namespace)}

@@ -80,6 +80,7 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 	confirmed := func(key, value string) map[string]string { return map[string]string{key: value} }
 	for name, tc := range map[string]struct {
 		lost, selected int
+		then           int
 		unknown, holds bool
 		number         *int32
 		annotations    map[string]string
@@ -89,7 +90,11 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		"a new placement":        {unknown: true, lost: 1, selected: 1},
 		"all are lost":           {lost: 20, selected: 20, want: []string{"this edit leaves none of 20 selected clusters"}},
 		"all are lost, and held": {lost: 20, selected: 20, holds: true, want: []string{held}},
-		"the only one is lost":   {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
+		"all are exchanged, which is not held": {
+			lost: 20, selected: 20, then: 3, holds: true,
+			want: []string{"this edit takes away all 20 selected clusters, for 3 others"},
+		},
+		"the only one is lost": {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
 		"more than half": {
 			lost: 11, selected: 20, holds: true,
 			want: []string{"this edit takes away 11 of 20 selected clusters"},
@@ -112,8 +117,8 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := p().Obj()
 			object.Spec.NumberOfClusters, object.Annotations = tc.number, tc.annotations
-			edits := placement.Edits{Held: tc.holds, Lost: func(*clusterv1beta1.Placement, *program.Program) (int, int, bool) {
-				return tc.lost, tc.selected, !tc.unknown
+			edits := placement.Edits{Held: tc.holds, Lost: func(*clusterv1beta1.Placement, *program.Program) (int, int, int, bool) {
+				return tc.lost, tc.selected, tc.then, !tc.unknown
 			}}
 			if diff := cmp.Diff(tc.want, edits.Warnings(object, &program.Program{})); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)

@@ -17,17 +17,17 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
 }
 
-// Lost returns how many clusters the next decision would take away if a placement had another spec, and how many it has. Ok is false where
-// that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
-func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected int, ok bool) {
+// Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it would
+// have then. Ok is false where that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
+func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool) {
 	leads := r.leader.Load()
 	if leads == nil || compiled == nil {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	key := fleet.Key{Namespace: after.Namespace, Name: after.Name}
 	now, known := leads.stored.Peek(key, r.options.Clock.Now())
 	if !known || now.Stored.Placement.UID != after.UID {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	snapshot := *now.Snapshot
 	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller reports the hold
@@ -46,5 +46,5 @@ func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program
 			lost++
 		}
 	}
-	return lost, selected, true
+	return lost, selected, result.Selected, true
 }
