@@ -32,7 +32,7 @@ func Freeze(step *rollout.Step, phase rollout.Phase, code rollout.Code) {
 	}
 }
 
-// Unmatched names the groups of a strategy that the placement does not have; empty without any.
+// Unmatched returns the end of a message about a step: the groups of its strategy that the placement does not have; empty without any.
 func Unmatched(step rollout.Step) string {
 	if len(step.Unmatched) == 0 {
 		return ""
