@@ -23,8 +23,8 @@ type candidate struct {
 }
 
 // addLevel adds the domain of a level, which has skew more clusters than the emptiest domain beside it. A hard constraint may
-// only be exceeded until the domain is refilled, that is has the clusters back that it had. Its emptiness is from 100 without skew to -100 at
-// maxSkew, and each level counts twice as much as the next.
+// only be exceeded until the domain is refilled, that is has the clusters back that it had. Its emptiness is from 100 without skew to -100
+// at maxSkew, and each level counts twice as much as the next.
 func (c *candidate) addLevel(t *tree, level, skew int, refilled bool) {
 	constraint := t.spread[level]
 	over := max(0, skew+1-constraint.MaxSkew)

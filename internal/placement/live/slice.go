@@ -35,8 +35,8 @@ func (s *Stored) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	s.sliceObserved(name, slice)
 }
 
-// recognizeWrite recognizes a write of this process whose response was lost: the informer shows a slice that is newer than the last one whose
-// response was received, and has a content that this process sent. From then on it counts as written by this process.
+// recognizeWrite recognizes a write of this process whose response was lost: the informer shows a slice that is newer than the last one
+// whose response was received, and has a content that this process sent. From then on it counts as written by this process.
 func (s *Stored) recognizeWrite(name fleet.Key, slice *sliceState) {
 	p, known := s.placements[slice.owner]
 	if !known || !slice.own.Changed(slice.cached) {
