@@ -111,16 +111,30 @@ func (f *Fleet) keep(key fleet.Key, result *engine.Result) {
 		return
 	}
 	f.publish()
-	clusters, then := map[string]struct{}{}, result.Trace.Snapshot
+	kept, changed := map[string]struct{}{}, false
 	for _, name := range result.Clusters() {
-		clusters[name] = struct{}{}
-		id, known := f.snapshot.ID(name)
-		before, existed := then.ID(name)
-		if known != existed || known && f.snapshot.Cluster(id) != then.Cluster(before) { // since the decision
-			f.enqueue(key, explain.Cause{Kind: kindManager, What: keptChanged})
-		}
+		kept[name] = struct{}{}
+		changed = changed || changedSince(result.Trace.Snapshot, f.snapshot, name)
 	}
-	f.kept[key] = clusters
+	if f.kept[key] = kept; changed {
+		f.enqueue(key, explain.Cause{Kind: kindManager, What: keptChanged})
+	}
+}
+
+// changedSince returns whether a cluster differs in two snapshots, but for its heartbeats.
+func changedSince(before, after *fleet.Snapshot, name string) bool {
+	at := func(s *fleet.Snapshot) *fleet.Cluster {
+		id, known := s.ID(name)
+		if !known {
+			return nil
+		}
+		return s.Cluster(id)
+	}
+	was, is := at(before), at(after)
+	if was == nil || is == nil {
+		return was != is
+	}
+	return fleet.ChangedFacets(was.Object, is.Object)&fleet.TermFacets != 0 || was.Withdrawing() != is.Withdrawing()
 }
 
 // deleteProgram records that a placement reads nothing from now on.

@@ -14,6 +14,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
 )
@@ -340,5 +341,41 @@ func TestANewPlacementThatNamesNothingIsDecided(t *testing.T) {
 	h.endGraces()
 	if got := reason(); got != clusterv1beta1.ReasonSucceedConfigured {
 		t.Errorf("the reason is %s once the label is gone again", got)
+	}
+}
+
+// TestAChangeDuringADecisionThatKeepsClusters changes a cluster between the snapshot of a decision and its end. A heartbeat is no change: a
+// placement whose edit is held is not decided again and again.
+func TestAChangeDuringADecisionThatKeepsClusters(t *testing.T) {
+	key := fleet.Key{Namespace: "ns", Name: "label"}
+	cluster := func() *enginetest.ClusterBuilder {
+		return enginetest.Cluster("c2").In("sky").Label("env", "live").Claim("platform", "cloud")
+	}
+	for name, test := range map[string]struct {
+		change func(h *hub)
+		again  bool
+	}{
+		"nothing":     {func(*hub) {}, false},
+		"a heartbeat": {func(h *hub) { h.put(cluster().CPU("7").Obj()) }, false},
+		"a taint":     {func(h *hub) { h.put(cluster().Taint("k", "NoSelect", enginetest.Epoch).Obj()) }, true},
+		"a deletion":  {func(h *hub) { h.DeleteCluster(cluster().Obj()) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			p := h.state.Placements[key].DeepCopy()
+			p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector = enginetest.LabelIs("evn", "live")
+			h.place(p)
+			input, ok := h.Gather(key, h.clock.Now())
+			if !ok {
+				t.Fatal("the placement is not decided")
+			}
+			result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, input.Ledger())
+			test.change(h)
+			clear(h.queued)
+			h.Decided(key, result, h.clock.Now())
+			if h.queued[key] != test.again {
+				t.Errorf("it is decided again: %t", h.queued[key])
+			}
+		})
 	}
 }
