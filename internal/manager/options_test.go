@@ -77,7 +77,7 @@ func TestOptionsAreValidated(t *testing.T) {
 		"a cleanup before the end":      {[]string{"--work-cleanup-timeout=-1s"}, []string{"--work-cleanup-timeout -1s: must be 0 or more"}},
 		"scores without a file":         {[]string{"--controllers=*,score"}, []string{"--controllers score and --score-config: give both"}},
 		"a file of scores is missing":   {[]string{"--controllers=score", "--score-config=gone"}, []string{"--score-config: reading"}},
-		"profiles of nobody":            {[]string{"--profile-manager="}, []string{`--profile-manager ""`}},
+		"profiles without a manager":    {[]string{"--profile-manager="}, []string{`--profile-manager ""`}},
 		"an import from nowhere":        {[]string{"--controllers=*,inventory"}, []string{"--controllers inventory and --inventory-name"}},
 		"a grace below 0":               {[]string{"--inventory-grace=-1s"}, []string{"--inventory-grace -1s"}},
 		"an unknown source of Kueue":    {[]string{"--kueue-source=x"}, []string{`--kueue-source "x": must be Secret or ClusterProfile`}},
