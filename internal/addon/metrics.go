@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-project/berth/internal/addon/plan"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/rollout"
 )
 
 // Metrics are the metrics of the controller that installs add-ons.
@@ -28,21 +27,16 @@ func NewMetrics(registry prometheus.Registerer, read func() telemetry.RolloutSta
 func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 
 func newMetrics(set *telemetry.Set, read func() telemetry.RolloutState) *Metrics {
-	set.Scraped("berth_addon_rollouts", "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.",
-		func(emit telemetry.Emit) {
-			state := read()
-			for _, phase := range rollout.Phases() {
-				emit(float64(state.Rollouts[phase]), string(phase))
-			}
-		}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
-	set.Scraped("berth_addon_clusters", "Clusters that the placements of add-ons select, by how far the configuration has come there. A "+
-		"cluster counts once for each add-on.",
-		func(emit telemetry.Emit) {
-			state := read()
-			for _, at := range rollout.States() {
-				emit(float64(state.Clusters[at]), string(at))
-			}
-		}, telemetry.Label{Name: "state", Values: telemetry.Texts(rollout.States())})
+	telemetry.ScrapeRollouts(set,
+		telemetry.Description{
+			Name: "berth_addon_rollouts",
+			Help: "Rollouts of add-ons, one for each placement of a ClusterManagementAddOn, by phase.",
+		},
+		telemetry.Description{
+			Name: "berth_addon_clusters",
+			Help: "Clusters that the placements of add-ons select, by how far the configuration has come there. A " +
+				"cluster counts once for each add-on.",
+		}, read)
 	return &Metrics{writes: set.Counter("berth_addon_writes_total",
 		"Attempted writes of ManagedClusterAddOns, by verb and result: stored, conflict (another client wrote first), refused (the API server "+
 			"refuses the object) or failed.",

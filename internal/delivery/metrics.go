@@ -8,7 +8,6 @@ import (
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/kube/telemetry"
-	"github.com/berth-project/berth/rollout"
 )
 
 // State is what the sets of works of a hub do: numbers of rollouts, of clusters and of held specs.
@@ -44,21 +43,16 @@ func NewMetrics(registry prometheus.Registerer, read func() State) *Metrics {
 func DescribeMetrics(set *telemetry.Set) { newMetrics(set, nil) }
 
 func newMetrics(set *telemetry.Set, read func() State) *Metrics {
-	set.Scraped("berth_rollouts", "Rollouts of ManifestWorkReplicaSets, one for each placement of a set, by phase.",
-		func(emit telemetry.Emit) {
-			state := read()
-			for _, phase := range rollout.Phases() {
-				emit(float64(state.Rollouts[phase]), string(phase))
-			}
-		}, telemetry.Label{Name: "phase", Values: telemetry.Texts(rollout.Phases())})
-	set.Scraped("berth_delivery_clusters", "Clusters that the placements of ManifestWorkReplicaSets select, by how far the template has come "+
-		"there. A cluster counts once for each set.",
-		func(emit telemetry.Emit) {
-			state := read()
-			for _, at := range rollout.States() {
-				emit(float64(state.Clusters[at]), string(at))
-			}
-		}, telemetry.Label{Name: "state", Values: telemetry.Texts(rollout.States())})
+	telemetry.ScrapeRollouts(set,
+		telemetry.Description{
+			Name: "berth_rollouts",
+			Help: "Rollouts of ManifestWorkReplicaSets, one for each placement of a set, by phase.",
+		},
+		telemetry.Description{
+			Name: "berth_delivery_clusters",
+			Help: "Clusters that the placements of ManifestWorkReplicaSets select, by how far the template has come there. A " +
+				"cluster counts once for each set.",
+		}, func() telemetry.RolloutState { return read().RolloutState })
 	set.Scraped("berth_delivery_held", "Clusters whose ManifestWork waits because --fanout-bytes is used up.",
 		func(emit telemetry.Emit) { emit(float64(read().Held)) })
 	rolloutHolds(set, read)

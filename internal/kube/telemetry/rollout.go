@@ -75,3 +75,22 @@ func (s *RolloutState) addClusters(state rollout.State, count int) {
 	}
 	s.Clusters[state] += count
 }
+
+// Description is the name and the help of a metric.
+type Description struct{ Name, Help string }
+
+// ScrapeRollouts adds the counts of rollouts by phase and of their clusters by state, which read returns when the metrics are scraped.
+func ScrapeRollouts(set *Set, rollouts, clusters Description, read func() RolloutState) {
+	set.Scraped(rollouts.Name, rollouts.Help, func(emit Emit) {
+		state := read()
+		for _, phase := range rollout.Phases() {
+			emit(float64(state.Rollouts[phase]), string(phase))
+		}
+	}, Label{Name: "phase", Values: Texts(rollout.Phases())})
+	set.Scraped(clusters.Name, clusters.Help, func(emit Emit) {
+		state := read()
+		for _, at := range rollout.States() {
+			emit(float64(state.Clusters[at]), string(at))
+		}
+	}, Label{Name: "state", Values: Texts(rollout.States())})
+}
