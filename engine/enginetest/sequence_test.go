@@ -60,14 +60,15 @@ func (s *sequence) step() string {
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
-// due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit whose decision is not
-// stored is judged anew.
+// due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit is judged anew while its
+// decision, or that what it names is known again, is not stored.
 func (s *sequence) due(key fleet.Key) bool {
 	last := s.last[key]
 	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.State.Now) {
 		return true
 	}
-	if last.Decided && !plan.ReadLedger(s.live.State.Placements[key]).SameSpec {
+	past := plan.ReadLedger(s.live.State.Placements[key])
+	if last.Decided && (!past.SameSpec || past.UnknownReferences != "" && len(last.Unknown) == 0) {
 		return true
 	}
 	spec := s.live.State.Placements[key].Spec
