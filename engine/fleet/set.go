@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"github.com/bits-and-blooms/bitset"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,30 +17,50 @@ type Set struct {
 
 	selector    Selector
 	matchesNone bool
+	exclusive   *clusterv1beta2.ExclusiveLabelSelector
 }
 
-// ExclusiveLabel returns the label whose clusters are the members of an exclusive set. Ok is false for sets that share
-// clusters.
-func ExclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (label clusterv1beta2.ExclusiveLabelSelector, ok bool) {
-	switch selector := set.Spec.ClusterSelector; {
-	case selector.SelectorType == "" || selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
-		return clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: set.Name}, true
-	case selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
-		return *selector.ExclusiveLabel, true
+// SelectorInEffect returns the selector that decides the members of a set: the one that the controller of sets has taken last, by the
+// status. It is the selector of the spec where none is taken, and where the spec is invalid.
+func SelectorInEffect(set *clusterv1beta2.ManagedClusterSet) clusterv1beta2.ManagedClusterSelector {
+	taken := set.Status.ClusterSelector
+	if taken == nil || !compileSet(set.Name, set.Spec.ClusterSelector).Valid() || !compileSet(set.Name, *taken).Valid() {
+		return set.Spec.ClusterSelector
+	}
+	return *taken
+}
+
+// TakeSelector returns the selector that decides the members of a set from now on: that of the spec, unless every member would leave by it
+// and no user has confirmed that. Then the selector in effect is kept, and held is true. An invalid selector is not taken. Members counts
+// the clusters of a set.
+func TakeSelector(
+	set *clusterv1beta2.ManagedClusterSet, members func(*Set) int,
+) (taken *clusterv1beta2.ManagedClusterSelector, held bool) {
+	before, wanted := set.Status.ClusterSelector, SetOfSpec(set)
+	switch {
+	case !wanted.Valid():
+		return before, false
+	case before != nil && !equality.Semantic.DeepEqual(*before, set.Spec.ClusterSelector) && !clusterv1beta2.SelectorConfirmed(set) &&
+		members(wanted) == 0 && members(compileSet(set.Name, *before)) > 0:
+		return before, true
 	default:
-		return clusterv1beta2.ExclusiveLabelSelector{}, false
+		return set.Spec.ClusterSelector.DeepCopy(), false
 	}
 }
 
-// NewSet compiles the selector of a ManagedClusterSet. A wrong selector yields a Set with Errors, so that one bad set
+// NewSet compiles the selector of a ManagedClusterSet that is in effect. A wrong selector yields a Set with Errors, so that one bad set
 // does not hide the others.
-func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
-	set := &Set{Name: object.Name}
-	selector := object.Spec.ClusterSelector
+func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set { return compileSet(object.Name, SelectorInEffect(object)) }
+
+// SetOfSpec compiles the selector of the spec, in effect or not.
+func SetOfSpec(object *clusterv1beta2.ManagedClusterSet) *Set { return compileSet(object.Name, object.Spec.ClusterSelector) }
+
+func compileSet(name string, selector clusterv1beta2.ManagedClusterSelector) *Set {
+	set := &Set{Name: name}
 	path := field.NewPath("spec", "clusterSelector")
 	switch selector.SelectorType {
 	case "", clusterv1beta2.ExclusiveClusterSetLabel:
-		set.selector = Selector{newRequirement(Label, clusterv1beta2.ClusterSetLabel, metav1.LabelSelectorOpIn, []string{object.Name})}
+		set.selectExclusively(clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: name})
 	case clusterv1beta2.LabelSelector:
 		if selector.LabelSelector == nil {
 			set.matchesNone = true
@@ -51,14 +72,26 @@ func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
 			set.Errors = field.ErrorList{field.Required(path.Child("exclusiveLabel"), "give the key and value that make a member")}
 			break
 		}
-		label := *selector.ExclusiveLabel
-		set.selector = Selector{newRequirement(Label, label.Key, metav1.LabelSelectorOpIn, []string{label.Value})}
+		set.selectExclusively(*selector.ExclusiveLabel)
 	default:
 		set.Errors = field.ErrorList{field.NotSupported(path.Child("selectorType"), selector.SelectorType, []clusterv1beta2.SelectorType{
 			clusterv1beta2.ExclusiveClusterSetLabel, clusterv1beta2.LabelSelector, clusterv1beta2.ExclusiveLabel,
 		})}
 	}
 	return set
+}
+
+func (s *Set) selectExclusively(label clusterv1beta2.ExclusiveLabelSelector) {
+	s.exclusive = &label
+	s.selector = Selector{newRequirement(Label, label.Key, metav1.LabelSelectorOpIn, []string{label.Value})}
+}
+
+// ExclusiveLabel returns the label whose clusters are the members of an exclusive set. Ok is false for sets that share clusters.
+func (s *Set) ExclusiveLabel() (label clusterv1beta2.ExclusiveLabelSelector, ok bool) {
+	if s.exclusive == nil {
+		return clusterv1beta2.ExclusiveLabelSelector{}, false
+	}
+	return *s.exclusive, true
 }
 
 // Valid reports whether the members are known.
@@ -81,6 +114,13 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 	members := snapshot.ClustersWith(TermExists).BitSet()
 	s.selector.Filter(snapshot, members)
 	in.InPlaceUnion(members)
+}
+
+// Count returns the number of members.
+func (s *Set) Count(snapshot *Snapshot) int {
+	in := bitset.New(snapshot.IDLimit())
+	s.AddMembers(snapshot, in)
+	return int(in.Count()) //nolint:gosec // at most the clusters of a hub
 }
 
 // Selector returns the selector of the members. Ok is false if the set is invalid or cannot have members.

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-project/berth/internal/manager/guard"
 	"github.com/berth-project/berth/internal/membership/csr"
 	"github.com/berth-project/berth/internal/membership/health"
+	"github.com/berth-project/berth/internal/membership/set"
 	"github.com/berth-project/berth/internal/placement"
 )
 
@@ -75,6 +76,7 @@ func TestDefinitions(t *testing.T) {
 	registerCertificateMetric(registry, func() (time.Time, bool) { return time.Time{}, true })
 	registerGuardMetric(registry, func() []guard.Unguarded { return nil })
 	registerPreflightMetric(registry, func() preflight.Report { return preflight.Report{} })
+	set.RegisterMetrics(registry, func() int { return 0 })
 	csr.NewMetrics(registry, func() int { return 0 })
 	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })
 	addon.NewMetrics(registry, func() telemetry.RolloutState { return telemetry.RolloutState{} })

@@ -225,6 +225,11 @@ func (o *Options) EnabledServers() EnabledServers {
 	}
 }
 
+// holdsSelectors returns whether an edit that takes away every member of a set is held until it is confirmed.
+func (o *Options) holdsSelectors() bool {
+	return o.runsController(set.Name) && o.Placement.EmptyingEdits != placement.FollowEmptyingEdits
+}
+
 // loopback returns whether an address is reachable from this host only, or off.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

@@ -179,7 +179,8 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 		m.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader(), mgr.GetClient()))
-	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
+	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient(),
+		m.options.holdsSelectors()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))
 	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Works.ManifestLimit})

@@ -52,7 +52,8 @@ type ManagedClusterSetSpec struct {
 	// Which clusters belong to the set. Defaults to those that carry the label
 	// `cluster.open-cluster-management.io/clusterset` with the set's name.
 	// Changing it changes membership at once, and with it the decisions of
-	// placements that choose from the set.
+	// placements that choose from the set. A change by which every member would
+	// leave is held: the members stay, by `status.clusterSelector`.
 	//
 	// +optional
 	// +kubebuilder:default={selectorType: ExclusiveClusterSetLabel}
@@ -140,8 +141,16 @@ type ManagedClusterSetStatus struct {
 	// them. Members that are being deleted, not accepted or tainted are counted too.
 	// `Conflict` is True while another set claims the same exclusive label.
 	// `HealthSuspended`, on the set `global` alone, is True while so many clusters
-	// are silent that the hub is the probable cause.
+	// are silent that the hub is the probable cause. `SelectorHeld` is True while
+	// the selector of the spec would take every member away: they stay.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// The selector that decides which clusters belong to the set: that of the
+	// spec, or while `SelectorHeld` is True the one before. Absent until a manager
+	// has read the set; then the selector of the spec decides.
+	//
+	// +optional
+	ClusterSelector *ManagedClusterSelector `json:"clusterSelector,omitempty"`
 }

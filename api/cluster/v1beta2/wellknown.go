@@ -1,5 +1,7 @@
 package v1beta2
 
+import "strconv"
+
 const (
 	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
 	ClusterSetLabel = "cluster.open-cluster-management.io/clusterset"
@@ -20,6 +22,12 @@ const (
 	RevokedSetAnnotation = "berth-project.io/revoked-clusterset"
 	// AutoUpdateAnnotation with value "false" on the set default or global lets its selector be edited.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
+
+	// ConfirmedSelectorAnnotation on a ManagedClusterSet has the generation whose selector a user has confirmed: it is followed though every
+	// member leaves.
+	ConfirmedSelectorAnnotation = "berth-project.io/confirmed-generation"
+	// ConfirmedSelectorReasonAnnotation has the reason of the user who confirmed it.
+	ConfirmedSelectorReasonAnnotation = "berth-project.io/confirmed-reason"
 
 	// DefaultClusterSetName is the exclusive set that clusters join when they name no other.
 	DefaultClusterSetName = "default"
@@ -45,6 +53,12 @@ const (
 	// ReasonNoConflict goes with Conflict=False.
 	ReasonNoConflict = "NoConflict"
 
+	// ManagedClusterSetConditionSelectorHeld is True while the selector of the spec would take every member away: they stay. It is absent
+	// otherwise.
+	ManagedClusterSetConditionSelectorHeld = "SelectorHeld"
+	// ReasonSelectsNothing goes with SelectorHeld=True.
+	ReasonSelectsNothing = "SelectsNothing"
+
 	// ManagedClusterSetConditionHealthSuspended is on the set global alone. It is True while so many clusters are silent
 	// that the hub is the probable cause: no cluster is newly reported or tainted unreachable or unavailable.
 	ManagedClusterSetConditionHealthSuspended = "HealthSuspended"
@@ -66,6 +80,11 @@ const (
 	// ReasonHealthControllerOff goes with UnjoinedClustersTainted=False: no controller would remove the taint.
 	ReasonHealthControllerOff = "HealthControllerOff"
 )
+
+// SelectorConfirmed reports whether a user has confirmed that the selector of a set may take every member away.
+func SelectorConfirmed(set *ManagedClusterSet) bool {
+	return set.Annotations[ConfirmedSelectorAnnotation] == strconv.FormatInt(set.Generation, 10)
+}
 
 // Condition of a ManagedClusterSetBinding and its reasons.
 const (

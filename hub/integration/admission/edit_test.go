@@ -96,3 +96,61 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse,
 		clusterv1beta1.ReasonSucceedConfigured)
 }
+
+// TestAnEditThatTakesEveryMemberOfASetAwayIsHeld misspells a label in the selector of a set that has four clusters.
+func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
+	requireWebhooks(t)
+	stopManager()
+	startManager(t, "--withdrawal-grace=0")
+	t.Cleanup(stopManager)
+	administrator, namespace := admin(t), shared.Namespace(t)
+	hub := kit.New(t, shared)
+	of := func(key, value string) clusterv1beta2.ManagedClusterSelector {
+		return clusterv1beta2.ManagedClusterSelector{
+			SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+		}
+	}
+	edited := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	edited.Spec.ClusterSelector = of("environment", namespace)
+	hub.MustCreate(edited)
+	administrator.mustCreate(t, binding(namespace, namespace, namespace))
+	var clusters []string
+	for i := range 4 {
+		clusters = append(clusters, fmt.Sprintf("%s-%d", namespace, i))
+		administrator.mustCreate(t, cluster(clusters[i], labels("environment", namespace)))
+	}
+	administrator.mustCreate(t, placement(namespace, "p", map[string]any{}))
+	hub.AwaitSelected(namespace, "p", clusters...)
+	administrator.takeWarnings()
+	edit := func(change func()) []string {
+		t.Helper()
+		hub.MustGet(client.ObjectKeyFromObject(edited), edited)
+		before := edited.DeepCopy()
+		change()
+		patch := kit.Must(client.MergeFrom(before).Data(edited)).In(t)
+		check(t, administrator.merge(t.Context(), set(namespace, nil), string(patch)), 0, "")
+		return administrator.takeWarnings()
+	}
+	typo := func() { edited.Spec.ClusterSelector = of("enviroment", namespace) }
+	want := []string{"this edit leaves none of 4 clusters in the set; they stay until a cluster matches or it is confirmed: " +
+		"kubectl berth holds release managedclusterset/" + namespace + " --reason WHY"}
+	if diff := cmp.Diff(want, edit(typo)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	hub.AwaitObservedCondition(edited, clusterv1beta2.ManagedClusterSetConditionSelectorHeld, metav1.ConditionTrue,
+		clusterv1beta2.ReasonSelectsNothing)
+	hub.AwaitSelected(namespace, "p", clusters...)
+	stopManager()
+	startManager(t, "--withdrawal-grace=0")
+	administrator.mustCreate(t, cluster(namespace+"-other", labels("environment", namespace)))
+	hub.AwaitSelected(namespace, "p", append(clusters, namespace+"-other")...)
+	edit(func() {
+		edited.Annotations = map[string]string{clusterv1beta2.ConfirmedSelectorAnnotation: fmt.Sprint(edited.Generation)}
+	})
+	hub.AwaitSelected(namespace, "p")
+	edit(func() { edited.Spec.ClusterSelector = of("environment", namespace) })
+	hub.AwaitSelected(namespace, "p", append(clusters, namespace+"-other")...)
+	edit(typo)
+	administrator.mustCreate(t, cluster(namespace+"-right", labels("enviroment", namespace)))
+	hub.AwaitSelected(namespace, "p", namespace+"-right")
+}

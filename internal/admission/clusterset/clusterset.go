@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/admission/review"
@@ -26,10 +28,11 @@ type Set = clusterv1beta2.ManagedClusterSet
 
 // Validating serves the rules about sets. For a set with a label of its own, which is rare, the other sets are listed from the
 // API server. For a set by the clusterset label they are listed from the cache, since thousands may be created in a row.
-func Validating(server, cache client.Reader) http.Handler {
+// It warns of an edit that takes away all or most of the members; held is set if the first is held until it is confirmed.
+func Validating(server, cache client.Reader, held bool) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[Set]) (review.Response, error) {
 		var stored []Set
-		if _, claims := fleet.ExclusiveLabel(c.New); claims && exclusiveLabel(c.Old) != exclusiveLabel(c.New) {
+		if _, claims := fleet.SetOfSpec(c.New).ExclusiveLabel(); claims && exclusiveLabel(c.Old) != exclusiveLabel(c.New) {
 			others, list := cache, &clusterv1beta2.ManagedClusterSetList{}
 			if c.New.Spec.ClusterSelector.SelectorType == clusterv1beta2.ExclusiveLabel {
 				others = server
@@ -39,8 +42,52 @@ func Validating(server, cache client.Reader) http.Handler {
 			}
 			stored = list.Items
 		}
-		return Validate(c.Old, c.New, stored)
+		out, err := Validate(c.Old, c.New, stored)
+		if err == nil && c.Old != nil && !equality.Semantic.DeepEqual(c.Old.Spec.ClusterSelector, c.New.Spec.ClusterSelector) {
+			clusters := &clusterv1.ManagedClusterList{}
+			if err := cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+				return review.Response{}, fmt.Errorf("listing clusters: %w", err)
+			}
+			out.Warnings = append(out.Warnings, lossWarnings(c.Old, c.New, clusters.Items, held)...)
+		}
+		return out, err
 	})
+}
+
+// leastClusters is the size of the sets for which the loss of more than half of the members is warned of.
+const leastClusters = 4
+
+// lossWarnings returns a warning if an edit takes every member away, or more than half of at least leastClusters.
+func lossWarnings(old, edited *Set, clusters []clusterv1.ManagedCluster, held bool) []string {
+	before, after := fleet.NewSet(old), fleet.SetOfSpec(edited)
+	if !after.Valid() {
+		return nil
+	}
+	members, stay, join := 0, 0, 0
+	for i := range clusters {
+		cluster := fleet.NewClusterFromLabels(&clusters[i])
+		switch was, is := before.Has(cluster), after.Has(cluster); {
+		case was && is:
+			members, stay = members+1, stay+1
+		case was:
+			members++
+		case is:
+			join++
+		}
+	}
+	switch lost := members - stay; {
+	case lost == 0:
+		return nil
+	case stay+join == 0 && held && !clusterv1beta2.SelectorConfirmed(edited):
+		return []string{fmt.Sprintf("this edit leaves none of %d clusters in the set; they stay until a cluster matches or it is confirmed: "+
+			"kubectl berth holds release managedclusterset/%s --reason WHY", members, edited.Name)}
+	case stay+join == 0:
+		return []string{fmt.Sprintf("this edit leaves none of %d clusters in the set", members)}
+	case members >= leastClusters && 2*lost > members:
+		return []string{fmt.Sprintf("this edit takes %d of %d clusters out of the set", lost, members)}
+	default:
+		return nil
+	}
 }
 
 // Validate rejects errors that the set did not have before. old is nil when the set is created. stored are all sets, and may
@@ -61,7 +108,7 @@ func fieldErrors(set *Set) field.ErrorList {
 	if set == nil {
 		return nil
 	}
-	out := slices.Clone(fleet.NewSet(set).Errors)
+	out := slices.Clone(fleet.SetOfSpec(set).Errors)
 	if selector := set.Spec.ClusterSelector; selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil {
 		out = append(out, exclusiveLabelErrors(*selector.ExclusiveLabel, selectorPath().Child("exclusiveLabel"))...)
 	}
@@ -96,12 +143,12 @@ func exclusiveLabel(set *Set) clusterv1beta2.ExclusiveLabelSelector {
 	if set == nil {
 		return clusterv1beta2.ExclusiveLabelSelector{}
 	}
-	label, _ := fleet.ExclusiveLabel(set)
+	label, _ := fleet.SetOfSpec(set).ExclusiveLabel()
 	return label
 }
 
 func conflicts(set *Set, stored []Set) field.ErrorList {
-	label, claims := fleet.ExclusiveLabel(set)
+	label, claims := fleet.SetOfSpec(set).ExclusiveLabel()
 	if !claims {
 		return nil
 	}

@@ -27,11 +27,11 @@ type reach struct {
 	compiled map[string]compiledSet
 }
 
-// compiledSet is one generation of a set.
+// compiledSet is one version of a set.
 type compiledSet struct {
-	uid        types.UID
-	generation int64
-	set        *fleet.Set
+	uid     types.UID
+	version string
+	set     *fleet.Set
 }
 
 func newReach(reader client.Reader) *reach {
@@ -51,11 +51,11 @@ func (r *reach) set(ctx context.Context, name string) (*fleet.Set, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading ManagedClusterSet %s: %w", name, err)
 	}
-	if found := r.compiled[name]; found.set != nil && found.uid == object.UID && found.generation == object.Generation {
+	if found := r.compiled[name]; found.set != nil && found.uid == object.UID && found.version == object.ResourceVersion {
 		return found.set, nil
 	}
 	out := fleet.NewSet(object)
-	r.compiled[name] = compiledSet{object.UID, object.Generation, out}
+	r.compiled[name] = compiledSet{object.UID, object.ResourceVersion, out}
 	return out, nil
 }
 

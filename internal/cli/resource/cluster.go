@@ -185,6 +185,6 @@ func PlacementsByCluster(bundle *file.Bundle) map[string]map[fleet.Key]struct{} 
 // exclusiveLabel returns the label that makes a cluster a member of a set and of no other, as key=value; ok is false for sets
 // that may overlap.
 func exclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (text string, ok bool) {
-	label, ok := fleet.ExclusiveLabel(set)
+	label, ok := fleet.NewSet(set).ExclusiveLabel()
 	return label.Key + "=" + label.Value, ok
 }

@@ -146,7 +146,7 @@ func (s *State) newSetColumn() Column {
 // setRank puts exclusive sets first and the set of all clusters last.
 func setRank(set *clusterv1beta2.ManagedClusterSet) int {
 	const global = "global"
-	_, exclusive := fleet.ExclusiveLabel(set)
+	_, exclusive := fleet.NewSet(set).ExclusiveLabel()
 	switch {
 	case set.Name == global:
 		return 2

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
 // Type is why something is held back.
@@ -25,17 +27,19 @@ const (
 	Expression Type = "Expression"
 	// Reference means that the last edit of a placement names what no cluster has: its clusters stay.
 	Reference Type = "Reference"
+	// Selector means that the last edit of a ManagedClusterSet would take every member away: they stay.
+	Selector Type = "Selector"
 )
 
-// MetricName and MetricHelp are the gauge of holds. The controllers of placements and of works each report their types of it, by the label
-// kind.
+// MetricName and MetricHelp are the gauge of holds. The controllers of placements, works and sets each report their types of it, by the
+// label kind.
 const (
 	MetricName = "berth_holds"
 	MetricHelp = "What is held back until its cause ends or a person ends the hold, by kind: see kubectl berth holds."
 )
 
 // Types returns every type.
-func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference) }
+func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference, Selector) }
 
 // RolloutTypes returns the types that hold a rollout.
 func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
@@ -65,6 +69,19 @@ func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
 	return out
 }
 
+// OfClusterSet returns what is held back of a ManagedClusterSet, by its status.
+func OfClusterSet(set *clusterv1beta2.ManagedClusterSet) []Hold {
+	condition := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	out := Hold{
+		Type: Selector, Kind: "ManagedClusterSet", Name: set.Name, Cause: condition.Message, Since: &condition.LastTransitionTime,
+	}
+	out.End = out.ReleaseCommand()
+	return []Hold{out}
+}
+
 // Hold is one thing that is held back.
 type Hold struct {
 	Type Type `json:"type"`
@@ -89,5 +106,8 @@ func (h *Hold) Object() string { return strings.ToLower(h.Kind) + "/" + h.Name }
 
 // ReleaseCommand returns the command that ends the hold.
 func (h *Hold) ReleaseCommand() string {
+	if h.Namespace == "" {
+		return fmt.Sprintf("kubectl berth holds release %s --reason WHY", h.Object())
+	}
 	return fmt.Sprintf("kubectl berth holds release %s -n %s --reason WHY", h.Object(), h.Namespace)
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,7 +71,7 @@ func newReconciler(t *testing.T, intercept interceptor.Funcs, objects ...client.
 	}
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1beta2.ManagedClusterSet{}).WithInterceptorFuncs(intercept).Build()
-	r := &reconciler{client: fake, clock: testclock.NewFakePassiveClock(noon), index: newIndex()}
+	r := &reconciler{Options: Options{Clock: testclock.NewFakePassiveClock(noon)}, client: fake, index: newIndex()}
 	for _, object := range objects {
 		switch typed := object.(type) {
 		case *clusterv1.ManagedCluster:
@@ -236,7 +238,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		}
 	}
 	step(1)
-	r.clock = testclock.NewFakePassiveClock(noon.Add(time.Hour))
+	r.Clock = testclock.NewFakePassiveClock(noon.Add(time.Hour))
 	step(1)
 	r.index.setCluster(inSet("b", "dev"))
 	step(2)
@@ -464,4 +466,114 @@ func queued(q queue) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// edit gives a set another selector, as a user does, and reconciles it.
+func (r *reconciler) edit(t *testing.T, name string, change func(*clusterv1beta2.ManagedClusterSet)) *clusterv1beta2.ManagedClusterSet {
+	t.Helper()
+	edited := r.stored(t, name)
+	edited.Generation++
+	change(edited)
+	if err := r.client.Update(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	r.index.setSet(edited)
+	if err := r.run(t, name); err != nil {
+		t.Fatal(err)
+	}
+	out := r.stored(t, name)
+	r.index.setSet(out)
+	return out
+}
+
+func envIs(key, value string) clusterv1beta2.ManagedClusterSelector {
+	return clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+	}
+}
+
+func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
+	const heldText = "SelectorHeld=True SelectsNothing: The selector of the spec selects no ManagedCluster: no cluster has the label " +
+		`"enviroment" (2 have "environment"). The 2 members of the selector before stay, until a cluster matches or the selector changes. ` +
+		"To follow the spec: kubectl berth holds release managedclusterset/dev --reason WHY"
+	const two = "ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"
+	typo := func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("enviroment", "live") }
+	for sentence, c := range map[string]struct {
+		edit func(*clusterv1beta2.ManagedClusterSet)
+		// follow is set where edits that leave nothing are followed; later is what happens after the edit.
+		follow bool
+		later  func(t *testing.T, r *reconciler)
+		want   []string
+	}{
+		"a key that no cluster has": {edit: typo, want: []string{two, heldText}},
+		"a selector that is absent": {
+			edit: func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector.LabelSelector = nil },
+			want: []string{two, strings.Replace(heldText, `: no cluster has the label "enviroment" (2 have "environment")`, "", 1)},
+		},
+		"a key that one cluster has": {
+			edit: func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("one", "x") },
+			want: []string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+		},
+		"it is switched off": {edit: typo, follow: true, want: []string{emptySet}},
+		"it is confirmed": {edit: typo, want: []string{emptySet}, later: func(t *testing.T, r *reconciler) {
+			t.Helper()
+			set := r.stored(t, "dev")
+			set.Annotations = map[string]string{clusterv1beta2.ConfirmedSelectorAnnotation: fmt.Sprint(set.Generation)}
+			if err := errors.Join(r.client.Update(t.Context(), set), r.run(t, "dev")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a cluster matches": {
+			edit: typo, want: []string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+			later: func(t *testing.T, r *reconciler) {
+				t.Helper()
+				r.index.markSynced()
+				if got := r.index.setCluster(member("c", map[string]string{"enviroment": "live"})); !slices.Equal(got, []string{"dev"}) {
+					t.Errorf("a cluster that matches enqueues %v", got)
+				}
+				if err := r.run(t, "dev"); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"the members go": {edit: typo, want: []string{emptySet}, later: func(t *testing.T, r *reconciler) {
+			t.Helper()
+			r.index.deleteCluster("a")
+			r.index.deleteCluster("b")
+			if err := r.run(t, "dev"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"the edit is undone": {edit: typo, want: []string{two}, later: func(t *testing.T, r *reconciler) {
+			t.Helper()
+			r.edit(t, "dev", func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("environment", "live") })
+		}},
+		"a second typo": {edit: typo, want: []string{two, heldText}, later: func(t *testing.T, r *reconciler) {
+			t.Helper()
+			r.edit(t, "dev", func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("enviroment", "lief") })
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newReconciler(t, interceptor.Funcs{}, set("dev", envIs("environment", "live")),
+				member("a", map[string]string{"environment": "live", "one": "x"}), member("b", map[string]string{"environment": "live"}))
+			r.FollowEmptyingEdits = c.follow
+			if err := r.run(t, "dev"); err != nil {
+				t.Fatal(err)
+			}
+			r.index.setSet(r.stored(t, "dev"))
+			r.edit(t, "dev", c.edit)
+			if c.later != nil {
+				c.later(t, r)
+			}
+			got := r.stored(t, "dev")
+			if diff := cmp.Diff(c.want, conditionTexts(got)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			wantHeld := len(c.want) > 1
+			if held := got.Status.ClusterSelector.LabelSelector != nil &&
+				!equality.Semantic.DeepEqual(*got.Status.ClusterSelector, got.Spec.ClusterSelector); held != wantHeld {
+				t.Errorf("the selector in effect is %v, the one of the spec %v", got.Status.ClusterSelector, got.Spec.ClusterSelector)
+			}
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
@@ -30,9 +31,17 @@ const Name = "clusterset"
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/status,verbs=patch
 
+// Options configures the controller. The manager sets them.
+type Options struct {
+	Clock clock.PassiveClock
+	// FollowEmptyingEdits makes an edit of a selector count though every member leaves by it.
+	FollowEmptyingEdits bool
+}
+
 // Add adds the controller to a manager.
-func Add(mgr manager.Manager, clock clock.PassiveClock) error {
-	r := &reconciler{client: mgr.GetClient(), clock: clock, index: newIndex()}
+func Add(mgr manager.Manager, options Options) error {
+	r := &reconciler{Options: options, client: mgr.GetClient(), index: newIndex()}
+	RegisterMetrics(metrics.Registry, r.index.held)
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		WatchesRawSource(&source{cache: mgr.GetCache(), index: r.index}).
@@ -45,8 +54,9 @@ func Add(mgr manager.Manager, clock clock.PassiveClock) error {
 
 // reconciler reconciles sets.
 type reconciler struct {
+	Options
+
 	client client.Client
-	clock  clock.PassiveClock
 	index  *index
 }
 
@@ -72,10 +82,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, err
 }
 
-// report writes the conditions of a set if they changed.
+// report takes the selector of a set, and writes it with the conditions of the set if they changed.
 func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) error {
 	next := set.DeepCopy()
-	setConditions(next, r.state(set), r.clock.Now())
+	setConditions(next, r.take(next), r.Clock.Now())
 	if equality.Semantic.DeepEqual(next.Status, set.Status) {
 		return nil
 	}
@@ -86,10 +96,19 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 	return nil
 }
 
-// state works out what there is to report of a set.
-func (r *reconciler) state(set *clusterv1beta2.ManagedClusterSet) setState {
+// take takes the selector of a set, unless every member would leave by it. It returns what there is to report of the set.
+func (r *reconciler) take(set *clusterv1beta2.ManagedClusterSet) setState {
+	taken, held := fleet.TakeSelector(set, r.index.members)
+	if held && r.FollowEmptyingEdits {
+		taken, held = set.Spec.ClusterSelector.DeepCopy(), false
+	}
+	set.Status.ClusterSelector = taken
 	compiled := fleet.NewSet(set)
-	return setState{faults: compiled.Errors, members: r.index.members(compiled), conflicting: r.index.conflicting(set)}
+	out := setState{faults: compiled.Errors, members: r.index.members(compiled), conflicting: r.index.conflicting(set), held: held}
+	if held {
+		out.unknown = r.index.unknown(fleet.SetOfSpec(set))
+	}
+	return out
 }
 
 func request(name string) reconcile.Request {

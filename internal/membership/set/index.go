@@ -1,15 +1,18 @@
 package set
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
-	"github.com/bits-and-blooms/bitset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/suggest"
 )
 
 // index holds the labels of all clusters and the selectors of all sets, so that counting members and handling a changed cluster need no
@@ -30,9 +33,18 @@ type index struct {
 
 // setEntry is a set as it was last seen.
 type setEntry struct {
-	compiled  *fleet.Set
+	// compiled is the set by the selector in effect, wanted by that of the spec.
+	compiled, wanted *fleet.Set
+
 	claimed   label
 	exclusive bool
+	// held is whether the set reports that its selector is held.
+	held bool
+}
+
+// dependsOn returns the terms whose change on a cluster can change whether it is a member, or would be one by the spec.
+func (s *setEntry) dependsOn() []fleet.Term {
+	return slices.Concat(s.compiled.DependsOn(), s.wanted.DependsOn())
 }
 
 func newIndex() *index {
@@ -72,13 +84,17 @@ func (i *index) affectedSets(before, after *fleet.Cluster) []string {
 	out := sets.New[string]()
 	for _, term := range fleet.ChangedTerms(before, after) {
 		for name := range i.byTerm[term] {
-			set := i.sets[name].compiled
-			if (before != nil && set.Has(before)) != (after != nil && set.Has(after)) {
+			if set := i.sets[name]; differ(set.compiled, before, after) || differ(set.wanted, before, after) {
 				out.Insert(name)
 			}
 		}
 	}
 	return sets.List(out)
+}
+
+// differ reports whether a cluster joins or leaves a set.
+func differ(set *fleet.Set, before, after *fleet.Cluster) bool {
+	return (before != nil && set.Has(before)) != (after != nil && set.Has(after))
 }
 
 // editing returns the open edit.
@@ -94,10 +110,10 @@ func (i *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	out := i.removeSet(object.Name)
-	set := &setEntry{compiled: fleet.NewSet(object)}
-	set.claimed, set.exclusive = fleet.ExclusiveLabel(object)
+	set := &setEntry{compiled: fleet.NewSet(object), wanted: fleet.SetOfSpec(object), held: selectorHeld(object)}
+	set.claimed, set.exclusive = set.compiled.ExclusiveLabel()
 	i.sets[object.Name] = set
-	for _, term := range set.compiled.DependsOn() {
+	for _, term := range set.dependsOn() {
 		insert(i.byTerm, term, object.Name)
 	}
 	if set.exclusive {
@@ -121,7 +137,7 @@ func (i *index) removeSet(name string) sets.Set[string] {
 		return sets.New[string]()
 	}
 	delete(i.sets, name)
-	for _, term := range set.compiled.DependsOn() {
+	for _, term := range set.dependsOn() {
 		remove(i.byTerm, term, name)
 	}
 	if !set.exclusive {
@@ -131,22 +147,62 @@ func (i *index) removeSet(name string) sets.Set[string] {
 	return i.byLabel[set.claimed].Clone()
 }
 
-// members counts the clusters of a set.
-func (i *index) members(set *fleet.Set) int {
+// current returns the clusters as of now.
+func (i *index) current() *fleet.Snapshot {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	if i.edit != nil {
 		i.snapshot, i.edit = i.edit.Snapshot(), nil
 	}
-	snapshot := i.snapshot
-	i.mu.Unlock()
-	in := bitset.New(snapshot.IDLimit())
-	set.AddMembers(snapshot, in)
-	return int(in.Count())
+	return i.snapshot
+}
+
+// members counts the clusters of a set.
+func (i *index) members(set *fleet.Set) int {
+	return set.Count(i.current())
+}
+
+// unknown returns the label keys that a set requires and no cluster has, each with the nearest key that clusters have.
+func (i *index) unknown(set *fleet.Set) []string {
+	snapshot := i.current()
+	selector, _ := set.Selector()
+	have := map[string]int{}
+	for _, cluster := range snapshot.Clusters() {
+		for key := range cluster.Object.Labels {
+			have[key]++
+		}
+	}
+	var out []string
+	for _, requirement := range selector {
+		positive := requirement.Operator == metav1.LabelSelectorOpIn || requirement.Operator == metav1.LabelSelectorOpExists
+		if !positive || have[requirement.Key] > 0 {
+			continue
+		}
+		text := fmt.Sprintf("no cluster has the label %q", requirement.Key)
+		if near := suggest.Nearest(requirement.Key, slices.Sorted(maps.Keys(have))); near != "" {
+			text += fmt.Sprintf(" (%d have %q)", have[near], near)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// held counts the sets whose selector is held.
+func (i *index) held() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := 0
+	for _, set := range i.sets {
+		if set.held {
+			out++
+		}
+	}
+	return out
 }
 
 // conflicting returns the other sets that claim the same exclusive label, sorted.
 func (i *index) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
-	claimed, exclusive := fleet.ExclusiveLabel(set)
+	claimed, exclusive := fleet.NewSet(set).ExclusiveLabel()
 	if !exclusive {
 		return nil
 	}

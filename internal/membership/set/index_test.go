@@ -37,9 +37,9 @@ func (b bruteForce) members() map[string][]string {
 // conflicting returns the other sets that claim the label of a set.
 func (b bruteForce) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
 	var out []string
-	claimed, exclusive := fleet.ExclusiveLabel(set)
+	claimed, exclusive := fleet.NewSet(set).ExclusiveLabel()
 	for name, other := range b.sets {
-		if label, ok := fleet.ExclusiveLabel(other); exclusive && ok && label == claimed && name != set.Name {
+		if label, ok := fleet.NewSet(other).ExclusiveLabel(); exclusive && ok && label == claimed && name != set.Name {
 			out = append(out, name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,7 +70,8 @@ func (s *source) deleteCluster(object *clusterv1.ManagedCluster) {
 
 // setSet enqueues the set. If its exclusive label changes, it also enqueues the sets that conflict with it.
 func (s *source) setSet(before, after *clusterv1beta2.ManagedClusterSet) {
-	if before == nil || before.Generation != after.Generation {
+	if before == nil || before.Generation != after.Generation || selectorHeld(before) != selectorHeld(after) ||
+		!equality.Semantic.DeepEqual(before.Status.ClusterSelector, after.Status.ClusterSelector) {
 		s.enqueue(s.index.setSet(after)...)
 	}
 	s.enqueue(after.Name)

@@ -11,6 +11,7 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // maxNamedSets is how many conflicting sets a message names.
@@ -26,12 +27,22 @@ type setState struct {
 	members int
 	// conflicting are the other sets that claim the same label, sorted.
 	conflicting []string
+	// held is set while the selector of the spec would take every member away. unknown is what it requires and no cluster has.
+	held    bool
+	unknown []string
 }
 
-// setConditions reports a finding on a set. The condition Conflict is there only once there has been a conflict.
+// setConditions reports a finding on a set. The condition Conflict is there only once there has been a conflict, and SelectorHeld while the
+// selector is held.
 func setConditions(set *clusterv1beta2.ManagedClusterSet, found setState, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
-	for _, condition := range []metav1.Condition{emptyCondition(found), conflictCondition(set, found.conflicting)} {
+	conditions := []metav1.Condition{emptyCondition(found), conflictCondition(set, found.conflicting)}
+	if found.held {
+		conditions = append(conditions, heldCondition(set, found))
+	} else {
+		meta.RemoveStatusCondition(&set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
+	}
+	for _, condition := range conditions {
 		known := meta.FindStatusCondition(set.Status.Conditions, condition.Type) != nil
 		if condition.Reason == clusterv1beta2.ReasonNoConflict && !known {
 			continue
@@ -60,6 +71,24 @@ func emptyCondition(found setState) metav1.Condition {
 	return out
 }
 
+// selectorHeld reports whether a set reports that its selector is held.
+func selectorHeld(set *clusterv1beta2.ManagedClusterSet) bool {
+	return meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
+}
+
+func heldCondition(set *clusterv1beta2.ManagedClusterSet, found setState) metav1.Condition {
+	why := ""
+	if len(found.unknown) > 0 {
+		why = ": " + phrase.Join(found.unknown, phrase.MaxNames)
+	}
+	return metav1.Condition{
+		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonSelectsNothing,
+		Message: fmt.Sprintf("The selector of the spec selects no ManagedCluster%s. The %s of the selector before stay, until a "+
+			"cluster matches or the selector changes. To follow the spec: kubectl berth holds release managedclusterset/%s --reason WHY",
+			why, phrase.Count(found.members, "member"), set.Name),
+	}
+}
+
 func conflictCondition(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Condition {
 	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionConflict}
 	if len(rivals) == 0 {
@@ -67,7 +96,7 @@ func conflictCondition(set *clusterv1beta2.ManagedClusterSet, rivals []string) m
 		out.Message = "No other set claims the label of this one"
 		return out
 	}
-	claimed, _ := fleet.ExclusiveLabel(set)
+	claimed, _ := fleet.NewSet(set).ExclusiveLabel()
 	named, more := rivals, ""
 	if len(rivals) > maxNamedSets {
 		named, more = rivals[:maxNamedSets], fmt.Sprintf(" and %d more", len(rivals)-maxNamedSets)

@@ -93,7 +93,7 @@ func clusterRule(names []string) rbacv1.PolicyRule {
 // exclusive reports whether the members of a set are the clusters whose clusterset label is its name. With any other label, a user who
 // edits the selector would choose the clusters of the admins.
 func exclusive(set *clusterv1beta2.ManagedClusterSet) bool {
-	label, ok := fleet.ExclusiveLabel(set)
+	label, ok := fleet.SetOfSpec(set).ExclusiveLabel()
 	return ok && label.Key == clusterv1beta2.ClusterSetLabel && label.Value == set.Name
 }
 

@@ -414,11 +414,18 @@ func TestFleetChangesEnqueue(t *testing.T) {
 		"a score goes that was never there":  {func(b *harness) { b.DeleteScore(score) }, nil},
 		"the set changes":                    {func(b *harness) { b.SetSet(nil, enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
 		"the set is written but not changed": {func(b *harness) { b.SetSet(enginetest.Set("sea").Obj(), enginetest.Set("sea").Obj()) }, nil},
-		"the set goes":                       {func(b *harness) { b.DeleteSet(enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
-		"a set without a binding":            {func(b *harness) { b.SetSet(nil, enginetest.Set("lake").Obj()) }, nil},
-		"a binding comes":                    {func(b *harness) { b.SetBinding(binding("lake")) }, []string{"ns/p", "ns/q"}},
-		"a binding is written again":         {func(b *harness) { b.SetBinding(binding("sea")) }, nil},
-		"a binding goes":                     {func(b *harness) { b.DeleteBinding(binding("sea")) }, []string{"ns/p", "ns/q"}},
+		"an edit of its selector is not taken yet": {func(b *harness) {
+			b.AssumeBuiltInSets()
+			b.SetSet(enginetest.Set("sea").Obj(), takenSet(enginetest.Set("sea").Exclusive("k", "v").Obj(), enginetest.Set("sea").Obj()))
+		}, nil},
+		"what a controller took that runs no more does not count": {func(b *harness) {
+			b.SetSet(enginetest.Set("sea").Obj(), takenSet(enginetest.Set("sea").Exclusive("k", "v").Obj(), enginetest.Set("sea").Obj()))
+		}, []string{"ns/p", "ns/q"}},
+		"the set goes":               {func(b *harness) { b.DeleteSet(enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
+		"a set without a binding":    {func(b *harness) { b.SetSet(nil, enginetest.Set("lake").Obj()) }, nil},
+		"a binding comes":            {func(b *harness) { b.SetBinding(binding("lake")) }, []string{"ns/p", "ns/q"}},
+		"a binding is written again": {func(b *harness) { b.SetBinding(binding("sea")) }, nil},
+		"a binding goes":             {func(b *harness) { b.DeleteBinding(binding("sea")) }, []string{"ns/p", "ns/q"}},
 		"the labels of a placement": {func(b *harness) {
 			p := b.placement("p")
 			p.Labels = map[string]string{"team": "blue"}
@@ -620,4 +627,10 @@ func TestHasClusters(t *testing.T) {
 			t.Errorf("%s: %t, want %t", sentence, got, test.want)
 		}
 	}
+}
+
+// takenSet returns a set of whose selectors the controller of sets has taken another.
+func takenSet(of, taken *clusterv1beta2.ManagedClusterSet) *clusterv1beta2.ManagedClusterSet {
+	of.Status.ClusterSelector = &taken.Spec.ClusterSelector
+	return of
 }

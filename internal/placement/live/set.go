@@ -30,13 +30,9 @@ func (f *Fleet) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
 }
 
 func (f *Fleet) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
-	if f.assumeBuiltIn {
-		object = builtin.Restored(object)
-		if before != nil {
-			before = builtin.Restored(before)
-		}
-	}
-	if before != nil && equality.Semantic.DeepEqual(before.Spec, object.Spec) {
+	object = f.asCounted(object)
+	if before != nil &&
+		equality.Semantic.DeepEqual(fleet.SelectorInEffect(f.asCounted(before)), fleet.SelectorInEffect(object)) {
 		return
 	}
 	delete(f.withdrawals.sets, object.Name)
@@ -46,6 +42,20 @@ func (f *Fleet) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	}
 	f.nextEdit().SetSet(fleet.NewSet(object))
 	f.bindingsChanged(causeOf(kindSet, object, what), f.namespacesOf(object.Name)...)
+}
+
+// asCounted returns a set as it counts. Where the controller of sets runs, it restores the built-in sets, and an edited selector counts once
+// that has taken it. Where it does not run, what it once took does not count.
+func (f *Fleet) asCounted(set *clusterv1beta2.ManagedClusterSet) *clusterv1beta2.ManagedClusterSet {
+	if f.assumeBuiltIn {
+		return builtin.Restored(set)
+	}
+	if set.Status.ClusterSelector == nil {
+		return set
+	}
+	out := *set
+	out.Status.ClusterSelector = nil
+	return &out
 }
 
 // DeleteSet records that a cluster set is deleted.

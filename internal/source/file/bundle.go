@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -91,8 +92,28 @@ func CompareSlices(a, b *clusterv1beta1.PlacementDecision) int {
 	return cmp.Or(cmp.Compare(first, second), cmp.Compare(a.Name, b.Name))
 }
 
+// takeSelectors takes the selectors of sets as their controller would: a file may have a status that is older than its spec.
+func (b *Bundle) takeSelectors() {
+	var clusters *fleet.Snapshot
+	for i, set := range b.Sets {
+		if set.Status.ClusterSelector == nil || equality.Semantic.DeepEqual(*set.Status.ClusterSelector, set.Spec.ClusterSelector) {
+			continue
+		}
+		if clusters == nil {
+			edit := fleet.Empty().Edit()
+			for _, cluster := range b.Clusters {
+				edit.SetCluster(fleet.NewClusterFromLabels(cluster))
+			}
+			clusters = edit.Snapshot()
+		}
+		b.Sets[i] = set.DeepCopy()
+		b.Sets[i].Status.ClusterSelector, _ = fleet.TakeSelector(set, func(s *fleet.Set) int { return s.Count(clusters) })
+	}
+}
+
 // sortAndAssign sorts the objects and assigns each slice to its owner, after everything is read.
 func (b *Bundle) sortAndAssign() {
+	b.takeSelectors()
 	slices.SortFunc(b.Placements, func(x, y *clusterv1beta1.Placement) int { return KeyOf(x).Compare(KeyOf(y)) })
 	given := make(map[fleet.Key]struct{}, len(b.Placements))
 	for _, placement := range b.Placements {

@@ -98,7 +98,7 @@ func (e *Edit) SetSet(object *clusterv1beta2.ManagedClusterSet) {
 		return
 	}
 	if old, ok := before.Object.(*clusterv1beta2.ManagedClusterSet); there && ok &&
-		equality.Semantic.DeepEqual(old.Spec.ClusterSelector, object.Spec.ClusterSelector) {
+		equality.Semantic.DeepEqual(fleet.SelectorInEffect(old), fleet.SelectorInEffect(object)) {
 		return
 	}
 	e.fleet.SetSet(fleet.NewSet(object))
