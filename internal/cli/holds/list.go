@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
@@ -36,8 +38,10 @@ that ends it.
 | Edit | the clusters of a placement stay, since its last edit would leave none of them |
 | Expression | clusters of a placement stay for a time, since an expression fails on them because a claim or score is missing |
 | Reference | the clusters of a placement stay, since its last edit names a set, key, name or score that no cluster has |
+| Selector | the members of a ManagedClusterSet stay, since its last edit would take every one of them away |
 
-You need the permission to list manifestworkreplicasets and placements.`
+A ManagedClusterSet is listed with ` + "`-A`" + `. You need the permission to list manifestworkreplicasets, placements and
+managedclustersets. What you may not list is left out, and said so.`
 
 // list is the document that the command prints. Its JSON is stable: fields are added only.
 type list struct {
@@ -91,9 +95,12 @@ func (o *listOptions) run(ctx context.Context) error {
 	if o.all {
 		key.Namespace = ""
 	}
-	found, err := find(ctx, hub, key.Namespace)
+	found, refused, err := find(ctx, hub, key.Namespace)
 	if err != nil {
 		return err
+	}
+	for _, kind := range refused {
+		printer.Printf(o.streams.ErrOut, "Warning: you may not list %s, so their holds are not shown\n", kind)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output.Form != "table" {
@@ -103,31 +110,66 @@ func (o *listOptions) run(ctx context.Context) error {
 	})
 }
 
-// find returns the holds of a namespace, or of all where it is empty, in the order of their objects.
-func find(ctx context.Context, hub client.Reader, namespace string) ([]hold.Hold, error) {
-	out := []hold.Hold{}
-	err := page.Each(ctx, hub, &workv1alpha1.ManifestWorkReplicaSetList{}, func(sets *workv1alpha1.ManifestWorkReplicaSetList) error {
-		for i := range sets.Items {
-			out = append(out, report.Holds(&sets.Items[i])...)
+// find returns the holds of a namespace, or of all where it is empty, in the order of their objects. Refused are the kinds that the user may
+// not list; it is an error if these are all.
+func find(ctx context.Context, hub client.Reader, namespace string) (found []hold.Hold, refused []string, err error) {
+	out, listers := []hold.Hold{}, listersOf(hub, namespace)
+	for _, lister := range listers {
+		err := lister.list(ctx, func(holds ...hold.Hold) { out = append(out, holds...) })
+		switch {
+		case apierrors.IsForbidden(err):
+			refused = append(refused, lister.kind)
+			if len(refused) == len(listers) {
+				return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
+			}
+		case err != nil:
+			return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
 		}
-		return nil
-	}, client.InNamespace(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("listing the sets of works: %w", err)
-	}
-	err = page.Each(ctx, hub, &clusterv1beta1.PlacementList{}, func(placements *clusterv1beta1.PlacementList) error {
-		for i := range placements.Items {
-			out = append(out, hold.OfPlacement(&placements.Items[i])...)
-		}
-		return nil
-	}, client.InNamespace(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("listing the placements: %w", err)
 	}
 	slices.SortStableFunc(out, func(a, b hold.Hold) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Object(), b.Object()))
 	})
-	return out, nil
+	return out, refused, nil
+}
+
+// lister lists the holds of a kind.
+type lister struct {
+	kind string
+	list func(ctx context.Context, add func(...hold.Hold)) error
+}
+
+// listersOf returns the lister of each kind. Cluster sets are in no namespace.
+func listersOf(hub client.Reader, namespace string) []lister {
+	in := client.InNamespace(namespace)
+	out := []lister{
+		{"manifestworkreplicasets", func(ctx context.Context, add func(...hold.Hold)) error {
+			return page.Each(ctx, hub, &workv1alpha1.ManifestWorkReplicaSetList{}, func(list *workv1alpha1.ManifestWorkReplicaSetList) error {
+				for i := range list.Items {
+					add(report.Holds(&list.Items[i])...)
+				}
+				return nil
+			}, in)
+		}},
+		{"placements", func(ctx context.Context, add func(...hold.Hold)) error {
+			return page.Each(ctx, hub, &clusterv1beta1.PlacementList{}, func(list *clusterv1beta1.PlacementList) error {
+				for i := range list.Items {
+					add(hold.OfPlacement(&list.Items[i])...)
+				}
+				return nil
+			}, in)
+		}},
+	}
+	if namespace != "" {
+		return out
+	}
+	return append(out, lister{"managedclustersets", func(ctx context.Context, add func(...hold.Hold)) error {
+		return page.Each(ctx, hub, &clusterv1beta2.ManagedClusterSetList{}, func(list *clusterv1beta2.ManagedClusterSetList) error {
+			for i := range list.Items {
+				add(hold.OfClusterSet(&list.Items[i])...)
+			}
+			return nil
+		})
+	}})
 }
 
 // print writes a block for each hold: causes and commands are longer than a column.
@@ -145,7 +187,7 @@ func (o *listOptions) print(w io.Writer, found []hold.Hold) error {
 		table := printer.NewTable(w, "")
 		table.Screen = screen
 		table.Row("hold", string(h.Type))
-		table.Row("object", h.Object()+" in "+h.Namespace)
+		table.Row("object", strings.TrimSuffix(h.Object()+" in "+h.Namespace, " in "))
 		table.Row("since", printer.Age(h.Since, o.clock.Now()))
 		if h.Until != nil {
 			table.Row("until", printer.FormatTime(h.Until.Time))

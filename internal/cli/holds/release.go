@@ -35,14 +35,16 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | Edit | the last edit of the placement is followed: its clusters leave, by the disruption policy |
 | Expression | the clusters on which an expression fails now leave, by the disruption policy |
 | Reference | the last edit of the placement is followed, unless it leaves no cluster and is held for that |
+| Selector | the selector of the cluster set is followed: every member leaves, and with them the decisions that have them |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
-` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols, for an Edit and an
-Expression that to patch the placement.`
+` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols; for an Edit, an
+Expression and a Reference to patch the placement, for a Selector to patch the managedclusterset.`
 
 var (
 	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")
-	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME or placement/NAME")
+	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME, placement/NAME or " +
+		"managedclusterset/NAME")
 )
 
 // releaseOptions is the command line of `kubectl berth holds release`.
@@ -99,9 +101,11 @@ func (o *releaseOptions) object(args []string) (release func(ctx context.Context
 	release, known := map[string]func(context.Context, string) error{
 		"manifestworkreplicaset": o.releaseSet, "manifestworkreplicasets": o.releaseSet, "mwrs": o.releaseSet,
 		"placement": o.releasePlacement, "placements": o.releasePlacement,
+		"managedclusterset": o.releaseClusterSet, "managedclustersets": o.releaseClusterSet, "mclset": o.releaseClusterSet,
 	}[strings.ToLower(kind)]
 	if !known || name == "" {
-		return nil, "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME or placement/NAME", args[0])
+		return nil, "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME, placement/NAME or "+
+			"managedclusterset/NAME", args[0])
 	}
 	return release, name, nil
 }
