@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/suggest"
@@ -160,9 +161,9 @@ func (c *changeApplier) reindex(keys []fleet.Key) {
 
 // apply makes what is applied. Sets and bindings come first, so that clusters find their way into them.
 func (c *changeApplier) apply(in *file.Bundle) {
+	before := c.snapshot
 	for _, set := range in.Sets {
-		c.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(set)) })
-		c.reindex(c.index.BySet(set.Name))
+		c.set(fleet.SetOfSpec(set))
 	}
 	for _, binding := range in.Bindings {
 		c.edit(func(e *fleet.Edit) { e.Bind(binding.Namespace, binding.Name) })
@@ -171,11 +172,37 @@ func (c *changeApplier) apply(in *file.Bundle) {
 	for _, cluster := range in.Clusters {
 		c.cluster(c.mergeCluster(cluster))
 	}
+	c.holdSelectors(before, in.Sets)
 	for _, score := range in.Scores {
 		c.score(score.Namespace, score.Name, func(e *fleet.Edit) { e.SetScore(score.Namespace, fleet.NewScore(score)) })
 	}
 	for _, placement := range in.Placements {
 		c.placement(placement, in.Programs[file.KeyOf(placement)])
+	}
+}
+
+func (c *changeApplier) set(set *fleet.Set) {
+	c.edit(func(e *fleet.Edit) { e.SetSet(set) })
+	c.reindex(c.index.BySet(set.Name))
+}
+
+// holdSelectors keeps the members of each set whose new selector would take every one away, as the controller of sets does: until a cluster
+// matches.
+func (c *changeApplier) holdSelectors(before *fleet.Snapshot, edited []*clusterv1beta2.ManagedClusterSet) {
+	for _, set := range edited {
+		delete(c.wanted, set.Name)
+		was, existed := before.Set(set.Name)
+		is, _ := c.snapshot.Set(set.Name)
+		if existed && is.Valid() && !clusterv1beta2.SelectorConfirmed(set) && is.Count(c.snapshot) == 0 && was.Count(c.snapshot) > 0 {
+			c.wanted[set.Name] = is
+			c.set(was)
+		}
+	}
+	for name, wanted := range c.wanted {
+		if wanted.Count(c.snapshot) > 0 {
+			delete(c.wanted, name)
+			c.set(wanted)
+		}
 	}
 }
 
@@ -299,6 +326,7 @@ func (c *changeApplier) delete(o ObjectReference) error {
 		if _, there := c.snapshot.Set(o.name); !there {
 			return missing
 		}
+		delete(c.wanted, o.name)
 		c.edit(func(e *fleet.Edit) { e.DeleteSet(o.name) })
 		c.reindex(c.index.BySet(o.name))
 	case "binding":

@@ -34,6 +34,8 @@ type Report struct {
 	Lost          int             `json:"lost"`
 	Gained        int             `json:"gained"`
 	Placements    []placementDiff `json:"placements"`
+	// Held says which edits of sets are held, so that nothing moves by them.
+	Held []string `json:"held,omitempty"`
 	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
 	Sequence *Sequence `json:"sequence,omitempty"`
 	// WithoutEffect names the parts of the placements of the change that match nothing.
@@ -76,7 +78,7 @@ type clusterDiff struct {
 
 // Compare returns what differs between two courses that have settled.
 func Compare(before, after *Simulation) *Report {
-	out := &Report{Kind: diffKind, Placements: []placementDiff{}}
+	out := &Report{Kind: diffKind, Placements: []placementDiff{}, Held: after.held(before)}
 	all := maps.Clone(before.placements)
 	maps.Copy(all, after.placements)
 	for _, key := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
@@ -103,9 +105,9 @@ func (p placementDiff) breaks() bool {
 	return p.After != nil && p.After.Misconfigured != "" && (p.Before == nil || p.Before.Misconfigured != p.After.Misconfigured)
 }
 
-// Refused reports whether a gate refuses the change: decisions move, also in between, or a placement becomes Misconfigured.
+// Refused reports whether a gate refuses the change: decisions move, also in between, a placement becomes Misconfigured, or an edit is held.
 func (r *Report) Refused() bool {
-	return r.Moved+r.Misconfigured > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
+	return r.Moved+r.Misconfigured+len(r.Held) > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
 }
 
 func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
@@ -226,6 +228,9 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	} else {
 		printer.Printf(w, "%s %s: %s lost, %d gained.%s\n",
 			phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
+	}
+	for _, part := range of.Held {
+		printer.Printf(w, "Held: %s.\n", part)
 	}
 	for _, part := range of.WithoutEffect {
 		printer.Printf(w, "Without effect: %s.\n", part)

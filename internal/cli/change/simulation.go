@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
@@ -39,6 +41,8 @@ type Simulation struct {
 	placements map[fleet.Key]*storedPlacement
 	// Order is the order of decisions: a placement reads the decisions of those before it.
 	Order []fleet.Key
+	// wanted are the sets whose selector is held, by the selector that they would have.
+	wanted map[string]*fleet.Set
 	// index returns the placements that a change can affect.
 	index    *wake.Index
 	progress *printer.Progress
@@ -48,7 +52,12 @@ type Simulation struct {
 func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progress) *Simulation {
 	out := &Simulation{
 		snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(),
-		progress: progress,
+		wanted: map[string]*fleet.Set{}, progress: progress,
+	}
+	for _, set := range bundle.Sets {
+		if meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld) {
+			out.wanted[set.Name] = fleet.SetOfSpec(set)
+		}
 	}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
@@ -66,7 +75,7 @@ func (s *Simulation) reorder() {
 // Clone returns a copy that shares the index, so the original must not change afterwards.
 func (s *Simulation) Clone() *Simulation {
 	out := *s
-	out.placements = maps.Clone(s.placements)
+	out.placements, out.wanted = maps.Clone(s.placements), maps.Clone(s.wanted)
 	return &out
 }
 
@@ -76,6 +85,18 @@ func (s *Simulation) Fork() *Simulation {
 	out.index = wake.NewIndex()
 	for key, at := range out.placements {
 		out.index.Put(out.snapshot, key, at.program)
+	}
+	return out
+}
+
+// held says which edits of sets are held here and not in another course.
+func (s *Simulation) held(other *Simulation) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
+		if set, known := s.snapshot.Set(name); known && other.wanted[name] == nil {
+			out = append(out, fmt.Sprintf("the set %s keeps its %s, since its new selector would take every one away", name,
+				phrase.Count(set.Count(s.snapshot), "member")))
+		}
 	}
 	return out
 }

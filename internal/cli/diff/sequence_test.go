@@ -146,3 +146,50 @@ func TestReplaceShowsWhatIsLostInBetween(t *testing.T) {
 		t.Errorf("--replace without -f: exit code %d", got.Code)
 	}
 }
+
+// TestASetThatWouldLoseEveryMemberIsHeld edits the selector of a set.
+func TestASetThatWouldLoseEveryMemberIsHeld(t *testing.T) {
+	cluster := func(name, environment string) string {
+		return "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + name +
+			", labels: {environment: " + environment + "}}}\n---\n"
+	}
+	set := func(environment, more string) string {
+		return "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: live, generation: 2" + more +
+			"}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {matchLabels: {environment: " + environment + "}}}}}\n---\n"
+	}
+	const confirmed = ", annotations: {berth-project.io/confirmed-generation: \"2\"}"
+	for sentence, tc := range map[string]struct {
+		content string
+		held    bool
+		moved   int
+	}{
+		"no cluster matches":                        {set("lief", ""), true, 0},
+		"a cluster of the change matches":           {set("lief", "") + cluster("a", "lief"), false, 1},
+		"a cluster that leaves it does not matter":  {set("lief", "") + cluster("a", "other"), true, 1},
+		"it is confirmed":                           {set("lief", confirmed), false, 1},
+		"other clusters match":                      {set("test", ""), false, 1},
+		"the selector is the same as before":        {set("live", ""), false, 0},
+		"every cluster was relabelled, not the set": {cluster("a", "x") + cluster("b", "x"), false, 1},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			base := files(t, [2]string{"base", set("live", "") + binding("live") + cluster("a", "live") + cluster("b", "live") +
+				cluster("c", "test") + placementWith("{}")})
+			got := run(t, "", "diff", "--base", base[0], "-f", files(t, [2]string{"change", tc.content})[0], "-o", "json")
+			report := change.Report{}
+			if err := json.Unmarshal([]byte(got.Out), &report); err != nil {
+				t.Fatalf("%v; standard error:\n%s", err, got.ErrOut)
+			}
+			var want []string
+			if tc.held {
+				members := map[int]string{0: "2 members", 1: "1 member"}[tc.moved]
+				want = []string{"the set live keeps its " + members + ", since its new selector would take every one away"}
+			}
+			if diff := cmp.Diff(want, report.Held); diff != "" || report.Moved != tc.moved {
+				t.Errorf("%d placements move; held (-want +got):\n%s", report.Moved, diff)
+			}
+			if refused := tc.held || tc.moved > 0; (got.Code == command.ExitUnsatisfied) != refused {
+				t.Errorf("exit code %d", got.Code)
+			}
+		})
+	}
+}
