@@ -1,16 +1,17 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
-	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
@@ -61,28 +62,28 @@ func hubPage(ctx context.Context, v *view) (*page, error) {
 	} else {
 		out.Command = v.session.kubectl("get", "clusters")
 	}
-	out.Sections = append(out.Sections, section{ID: "hub-holds", data: heldBack(bundle.WorkSets)}, section{ID: "hub-facts", data: hubFacts{
+	out.Sections = append(out.Sections, section{ID: "hub-holds", data: heldBack(bundle)}, section{ID: "hub-facts", data: hubFacts{
 		Place: v.session.Place, Note: v.state.Note, Clusters: len(bundle.Clusters), Placements: len(bundle.Placements), Sets: len(bundle.Sets),
 		WorkSet: len(bundle.WorkSets), Health: v.state.HealthCounts(), State: v.state,
 	}})
 	return out, nil
 }
 
-// held is what is held back of a set of works.
-type held struct {
-	Key fleet.Key
-	hold.Hold
-}
-
-// heldBack returns what is held back, in the order of the sets.
-func heldBack(sets []*workv1alpha1.ManifestWorkReplicaSet) []held {
-	var out []held
-	for _, set := range sets {
-		for _, h := range report.Holds(set) {
-			out = append(out, held{fleet.Key{Namespace: set.Namespace, Name: set.Name}, h})
-		}
+// heldBack returns what is held back of sets of works, placements and cluster sets, in the order of their namespaces and names.
+func heldBack(bundle *file.Bundle) []hold.Hold {
+	var out []hold.Hold
+	for _, set := range bundle.WorkSets {
+		out = append(out, report.Holds(set)...)
 	}
-	slices.SortStableFunc(out, func(a, b held) int { return a.Key.Compare(b.Key) })
+	for _, placement := range bundle.Placements {
+		out = append(out, hold.OfPlacement(placement)...)
+	}
+	for _, set := range bundle.Sets {
+		out = append(out, hold.OfClusterSet(set)...)
+	}
+	slices.SortStableFunc(out, func(a, b hold.Hold) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	return out
 }
 

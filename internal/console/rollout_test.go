@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/console"
@@ -284,10 +285,16 @@ func TestHoldsAreShown(t *testing.T) {
 	}
 	bundle := demo(t)
 	bundle.WorkSets = append(bundle.WorkSets, set)
+	clusterSet := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "live"}}
+	clusterSet.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonSelectsNothing,
+	}}
+	bundle.Sets = append(bundle.Sets, clusterSet)
 	code, body := newSite(t, fileSession(bundle)).get(t, "/hub")
 	for _, want := range []string{
 		"Held back", "/rollouts/shop/web", "2 &lt;b&gt;clusters",
 		"kubectl berth holds release manifestworkreplicaset/web -n shop --reason WHY",
+		`<a href="/?group=set&amp;q=set%3Dlive">ManagedClusterSet/live</a>`, "kubectl berth holds release managedclusterset/live --reason WHY",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("status %d, the page lacks %q:\n%s", code, want, body)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -25,26 +26,25 @@ func functions() template.FuncMap {
 		"tone":          tone,
 		"placementPath": placementPath,
 		"clusterPath":   func(name string) string { return "/clusters/" + url.PathEscape(name) },
-		"rolloutPath": func(key fleet.Key) string {
-			return "/rollouts/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
-		},
-		"setPath":  func(name string) string { return "/?" + url.Values{"group": {"set"}, "q": {"set=" + name}}.Encode() },
-		"first":    first,
-		"rest":     func(names []string) int { return max(0, len(names)-maxNames) },
-		"join":     func(names []string) string { return strings.Join(names, ", ") },
-		"either":   either,
-		"known":    func(at any) bool { return !timeOf(at).IsZero() },
-		"instant":  instant,
-		"inc":      func(i int) int { return i + 1 },
-		"dec":      func(i int) int { return i - 1 },
-		"add":      sum,
-		"pageLink": pageLink,
-		"span":     span,
-		"write":    writeLink,
-		"verdict":  verdictWord,
-		"rate":     func(of float64) string { return strconv.FormatFloat(of, 'f', 1, 64) },
-		"bytes":    bytesOf,
-		"share":    func(part, whole float64) string { return strconv.FormatFloat(min(100, 100*part/whole), 'f', 1, 64) },
+		"rolloutPath":   rolloutPath,
+		"setPath":       setPath,
+		"holdPath":      holdPath,
+		"first":         first,
+		"rest":          func(names []string) int { return max(0, len(names)-maxNames) },
+		"join":          func(names []string) string { return strings.Join(names, ", ") },
+		"either":        either,
+		"known":         func(at any) bool { return !timeOf(at).IsZero() },
+		"instant":       instant,
+		"inc":           func(i int) int { return i + 1 },
+		"dec":           func(i int) int { return i - 1 },
+		"add":           sum,
+		"pageLink":      pageLink,
+		"span":          span,
+		"write":         writeLink,
+		"verdict":       verdictWord,
+		"rate":          func(of float64) string { return strconv.FormatFloat(of, 'f', 1, 64) },
+		"bytes":         bytesOf,
+		"share":         func(part, whole float64) string { return strconv.FormatFloat(min(100, 100*part/whole), 'f', 1, 64) },
 	}
 }
 
@@ -115,6 +115,27 @@ func pageLink(list any, at int) string {
 
 func placementPath(key fleet.Key) string {
 	return "/placements/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
+}
+
+func rolloutPath(key fleet.Key) string {
+	return "/rollouts/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
+}
+
+func setPath(name string) string {
+	return "/?" + url.Values{"group": {"set"}, "q": {"set=" + name}}.Encode()
+}
+
+// holdPath returns the page of the object whose change is held back.
+func holdPath(of hold.Hold) string {
+	key := fleet.Key{Namespace: of.Namespace, Name: of.Name}
+	switch of.Kind {
+	case "Placement":
+		return placementPath(key)
+	case "ManagedClusterSet":
+		return setPath(of.Name)
+	default:
+		return rolloutPath(key)
+	}
 }
 
 // first returns the names that a list shows.
