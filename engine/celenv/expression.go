@@ -3,6 +3,7 @@ package celenv
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -37,7 +38,8 @@ const (
 	Yes
 	// Failed means that the expression could not be evaluated, or did not yield a bool. A missing label is an example.
 	Failed
-	// Missing means that the expression could not be evaluated because a claim or score of the cluster is missing or out of date.
+	// Missing means that the expression could not be evaluated because a claim or score of the cluster is missing or out of date. So it is
+	// where an expression that reads claims or scores takes an item of a list which is too short.
 	Missing
 	// TooCostly means that the evaluation exceeded its cost limit.
 	TooCostly
@@ -106,7 +108,7 @@ func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return tooCostly()
-	case errors.As(err, &missingError{}):
+	case errors.As(err, &missingError{}), err != nil && e.reads.lists() && isOutOfRange(err):
 		out.Answer, out.Problem = Missing, err.Error()
 	case err != nil:
 		out.Answer, out.Problem = Failed, err.Error()
@@ -116,6 +118,11 @@ func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 		out.Answer, out.Problem = Failed, errNotBool.Error()
 	}
 	return out
+}
+
+// isOutOfRange reports whether an expression failed since a list is shorter than it expects. The library has no type for this error.
+func isOutOfRange(err error) bool {
+	return strings.HasPrefix(err.Error(), "index out of bounds") || strings.Contains(err.Error(), "out of range in list size")
 }
 
 func tooCostly() Outcome {

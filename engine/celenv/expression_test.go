@@ -71,6 +71,18 @@ func TestEval(t *testing.T) {
 			text: `managedCluster.claim("gpu") == ""`,
 			want: celenv.Outcome{Answer: celenv.Missing, Problem: `no claim "gpu"`},
 		},
+		"the first of the claims of a name that is missing": {
+			text: `managedCluster.status.clusterClaims.filter(c, c.name == "gpu")[0].value == ""`,
+			want: celenv.Outcome{Answer: celenv.Missing, Problem: "index out of bounds: 0"},
+		},
+		"the first of the scores of a name that is missing": {
+			text: `managedCluster.scores("load").filter(s, s.name == "gpu")[0].value > 1`,
+			want: celenv.Outcome{Answer: celenv.Missing, Problem: "index out of bounds: 0"},
+		},
+		"an item of a list of another kind": {
+			text: `managedCluster.spec.taints[9].key == ""`,
+			want: celenv.Outcome{Answer: celenv.Failed, Problem: "index out of bounds: 9"},
+		},
 		"a claim of something else fails": {
 			text: `{"a": 1}.claim("a") == ""`,
 			want: celenv.Outcome{Answer: celenv.Failed, Problem: `claim() is a function of managedCluster`},

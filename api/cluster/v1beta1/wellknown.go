@@ -78,7 +78,8 @@ func EmptyingConfirmed(placement *Placement) bool {
 
 // Annotations by which a user lets clusters leave on which an expression fails.
 const (
-	// ExpressionsReleasedAnnotation has an instant as RFC 3339: clusters on which an expression has failed since then or earlier leave.
+	// ExpressionsReleasedAnnotation has an instant as RFC 3339: clusters on which an expression has failed since then or earlier leave. An
+	// instant that is more than five minutes ahead of the clock of the manager has no effect.
 	ExpressionsReleasedAnnotation = "berth-project.io/expressions-released"
 	// ExpressionsReleasedReasonAnnotation has the reason of the user.
 	ExpressionsReleasedReasonAnnotation = "berth-project.io/expressions-released-reason"

@@ -22,10 +22,19 @@ type MissingHold struct {
 // Until returns when an incumbent on which an expression fails leaves.
 func (h MissingHold) Until(id fleet.ID) time.Time {
 	since := ledger.Since(h.Past.Failing, h.Snapshot.Name(id), h.Snapshot.Now)
-	if h.Snapshot.Rules.ExpressionHold == 0 || !since.After(h.Past.FailingReleased) {
+	if h.Snapshot.Rules.ExpressionHold == 0 || h.released(since) {
 		return h.Snapshot.Now
 	}
 	return since.Add(h.Snapshot.Rules.ExpressionHold)
+}
+
+// maxClockSkew is how far ahead of the manager's clock a release may be. A later one would release what begins to fail until then.
+const maxClockSkew = 5 * time.Minute
+
+// released reports whether a user has released what began to fail at an instant.
+func (h MissingHold) released(since time.Time) bool {
+	until := h.Past.FailingReleased
+	return !since.After(until) && !until.After(h.Snapshot.Now.Add(maxClockSkew))
 }
 
 // stays reports whether an incumbent stays now.

@@ -118,6 +118,12 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 			p.Generation--
 			h.place(p)
 		}, false},
+		"released for all times": {func(h *hub) {
+			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
+			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Hour).Format(time.RFC3339)}
+			p.Generation--
+			h.place(p)
+		}, true},
 		"released before it began": {func(h *hub) {
 			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
 			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(-time.Hour).Format(time.RFC3339)}
