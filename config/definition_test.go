@@ -2,8 +2,11 @@ package config_test
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,5 +46,27 @@ func TestEveryDefinitionIsProtected(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions of config/manager/definitions.yaml (-want +got):\n%s", diff)
+	}
+}
+
+// TestKustomizeInstallsEveryDefinition compares the definitions of kustomization.yaml with the files.
+func TestKustomizeInstallsEveryDefinition(t *testing.T) {
+	data, err := os.ReadFile("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kustomization struct {
+		Resources []string `json:"resources"`
+	}
+	if err := yaml.Unmarshal(data, &kustomization); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.DeleteFunc(kustomization.Resources, func(name string) bool { return !strings.HasPrefix(name, "crd/") })
+	want, err := filepath.Glob("crd/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("definitions (-files +kustomization.yaml):\n%s", diff)
 	}
 }
