@@ -45,6 +45,9 @@ func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Progr
 	case lost == selected && e.Held && wanted && !clusterv1beta1.EmptyingConfirmed(after):
 		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters; they stay until it is confirmed: "+
 			"kubectl berth holds release placement/%s -n %s --reason WHY", selected, after.Name, after.Namespace)}
+	case lost == selected && e.Held && after.Annotations[clusterv1beta1.ConfirmEmptyAnnotation] == "true":
+		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters, and is followed, since the annotation %s confirms it; "+
+			"remove the annotation afterwards, since it confirms every later edit too", selected, clusterv1beta1.ConfirmEmptyAnnotation)}
 	case lost == selected:
 		return []string{fmt.Sprintf("this edit leaves none of %d selected clusters", selected)}
 	case selected >= minWarned && 2*lost > selected:

@@ -107,7 +107,9 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		},
 		"it is confirmed in the same write": {
 			lost: 20, selected: 20, holds: true,
-			annotations: confirmed("berth-project.io/confirm-empty", "true"), want: []string{"this edit leaves none of 20 selected clusters"},
+			annotations: confirmed("berth-project.io/confirm-empty", "true"),
+			want: []string{"this edit leaves none of 20 selected clusters, and is followed, since the annotation berth-project.io/confirm-empty " +
+				"confirms it; remove the annotation afterwards, since it confirms every later edit too"},
 		},
 		"another generation is confirmed": {
 			lost: 20, selected: 20, holds: true,
