@@ -157,7 +157,7 @@ func TestDefinitionsAreProtected(t *testing.T) {
 		}
 	}
 	const profiles = "placementdecisions.multicluster.x-k8s.io"
-	for value, allowed := range map[string]bool{"": false, "yes": true} {
+	for value, allowed := range map[string]bool{"": false, "false": false, "no": false, "yes": true} {
 		annotate := fmt.Sprintf(`{"metadata":{"annotations":{"berth-project.io/allow-delete":%q}}}`, value)
 		kit.NoError(t, admin.Patch(t.Context(), definition(profiles), kit.Merge(annotate)))
 		if err := admin.Delete(t.Context(), definition(profiles), client.DryRunAll); (err == nil) != allowed {
