@@ -73,9 +73,11 @@ import (
 func controllers() []controllerEntry {
 	return []controllerEntry{
 		{name: placement.Name, add: addPlacement},
-		{name: set.Name, add: func(_ context.Context, a *managerBuilder) error { return set.Add(a.mgr, set.Options{
-			Clock: clock.RealClock{}, FollowEmptyingEdits: !a.options.holdsSelectors(),
-		}) }},
+		{name: set.Name, add: func(_ context.Context, a *managerBuilder) error {
+			return set.Add(a.mgr, set.Options{
+				Clock: clock.RealClock{}, FollowEmptyingEdits: !a.options.holdsSelectors(),
+			})
+		}},
 		{name: binding.Name, add: func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
 		{name: grant.Name, add: func(_ context.Context, a *managerBuilder) error {
 			return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded})

@@ -8,9 +8,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
@@ -126,4 +128,39 @@ func TestDecisionsSurviveAReplacement(t *testing.T) {
 	})
 	s.create(t, s.set(t, "{type: Progressive, progressive: {maxConcurrency: 1}}", "1"))
 	awaitPaused()
+}
+
+// TestTheHoldOfAClusterSet: the selector of a set that is held is listed beside what the user may list, and is released by its generation.
+func TestTheHoldOfAClusterSet(t *testing.T) {
+	t.Setenv("COLUMNS", "400")
+	s := newDeliveryFixture(t)
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-held"}}
+	s.create(t, set)
+	set.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue,
+		Reason: clusterv1beta2.ReasonSelectsNothing, Message: "The selector selects nothing.", LastTransitionTime: metav1.Now(),
+	}}
+	s.client.MustUpdateStatus(set)
+	release := []string{"holds", "release", "managedclusterset/" + set.Name}
+	got := run(t.Context(), "holds", "-A")
+	for _, want := range []string{
+		"hold     Selector\nobject   managedclusterset/" + set.Name + "\n",
+		"ends with: kubectl berth " + strings.Join(release, " ") + " --reason WHY\n",
+	} {
+		if got.code != cli.ExitOK || !strings.Contains(got.out, want) {
+			t.Errorf("the output lacks %q: %+v", want, got)
+		}
+	}
+	if got := run(t.Context(), "holds", "-n", s.namespace); strings.Contains(got.out, "Selector") {
+		t.Errorf("a set is no object of a namespace: %+v", got)
+	}
+	got = run(t.Context(), append(release, "--reason", "a test")...)
+	if want := fmt.Sprintf("Selector is released: its members leave by generation %d of its spec", set.Generation); got.code != cli.ExitOK ||
+		!strings.Contains(got.out, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	s.client.MustRead(set)
+	if !clusterv1beta2.SelectorConfirmed(set) {
+		t.Errorf("the annotations are %v", set.Annotations)
+	}
 }

@@ -148,6 +148,7 @@ func TestMembersAreCounted(t *testing.T) {
 	h.MustMerge(b, `{"metadata":{"finalizers":null}}`)
 	h.awaitCondition(set, empty, members(2))
 	h.MustMerge(set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector"}}}`)
+	h.confirmSelector(set)
 	h.awaitCondition(set, empty, noMembers)
 }
 
@@ -205,6 +206,7 @@ func TestConflict(t *testing.T) {
 	h.MustDelete(c)
 	h.awaitCondition(a, conflict, claimed(b.Name))
 	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"2"}}}}`)
+	h.confirmSelector(b)
 	h.awaitCondition(a, conflict, none)
 	h.awaitCondition(b, conflict, none)
 	// The clusterset label with a set's name is that set's own claim.
@@ -212,6 +214,11 @@ func TestConflict(t *testing.T) {
 	h.MustMerge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
 	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+
 		" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
+}
+
+// confirmSelector confirms the selector of a set though every member leaves by it.
+func (h hubUser) confirmSelector(set *clusterv1beta2.ManagedClusterSet) {
+	h.MustMerge(set, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, clusterv1beta2.ConfirmedSelectorAnnotation, set.Generation))
 }
 
 // TestExclusiveLabelsAreChecked by the API server, without the webhooks.

@@ -105,7 +105,8 @@ func (p placementDiff) breaks() bool {
 	return p.After != nil && p.After.Misconfigured != "" && (p.Before == nil || p.Before.Misconfigured != p.After.Misconfigured)
 }
 
-// Refused reports whether a gate refuses the change: decisions move, also in between, a placement becomes Misconfigured, or an edit is held.
+// Refused reports whether a gate refuses the change: decisions move, also in between, a placement becomes Misconfigured, or an edit is
+// held.
 func (r *Report) Refused() bool {
 	return r.Moved+r.Misconfigured+len(r.Held) > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
 }

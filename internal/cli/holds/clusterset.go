@@ -42,7 +42,7 @@ func (o *releaseOptions) releaseClusterSet(ctx context.Context, name string) err
 	if err != nil {
 		return fmt.Errorf("releasing the ManagedClusterSet %s: %w", name, err)
 	}
-	printer.Printf(o.streams.Out, "managedclusterset/%s: %s is released: its members leave by generation %d of its spec\n", name, hold.Selector,
-		set.Generation)
+	printer.Printf(o.streams.Out, "managedclusterset/%s: %s is released: its members leave by generation %d of its spec\n",
+		name, hold.Selector, set.Generation)
 	return nil
 }

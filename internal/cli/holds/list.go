@@ -110,8 +110,8 @@ func (o *listOptions) run(ctx context.Context) error {
 	})
 }
 
-// find returns the holds of a namespace, or of all where it is empty, in the order of their objects. Refused are the kinds that the user may
-// not list; it is an error if these are all.
+// find returns the holds of a namespace, or of all where it is empty, in the order of their objects. Refused are the kinds that the user
+// may not list; it is an error if these are all.
 func find(ctx context.Context, hub client.Reader, namespace string) (found []hold.Hold, refused []string, err error) {
 	out, listers := []hold.Hold{}, listersOf(hub, namespace)
 	for _, lister := range listers {

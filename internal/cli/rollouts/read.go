@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
@@ -33,7 +34,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		appsv1.AddToScheme, authenticationv1.AddToScheme, coordinationv1.AddToScheme, clusterv1.AddToScheme,
-		clusterv1beta1.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
+		clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme, rolloutv1alpha1.AddToScheme, workv1.AddToScheme, workv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
@@ -46,6 +47,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	mapper.Add(clusterv1.GroupVersion.WithKind("ManagedCluster"), meta.RESTScopeRoot)
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("Placement"), meta.RESTScopeNamespace)
 	mapper.Add(clusterv1beta1.GroupVersion.WithKind("PlacementDecision"), meta.RESTScopeNamespace)
+	mapper.Add(clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"), meta.RESTScopeRoot)
 	mapper.Add(workv1.GroupVersion.WithKind("ManifestWork"), meta.RESTScopeNamespace)
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("ManifestWorkReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(rolloutv1alpha1.GroupVersion.WithKind("RolloutControl"), meta.RESTScopeNamespace)

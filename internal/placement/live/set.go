@@ -44,8 +44,8 @@ func (f *Fleet) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	f.bindingsChanged(causeOf(kindSet, object, what), f.namespacesOf(object.Name)...)
 }
 
-// asCounted returns a set as it counts. Where the controller of sets runs, it restores the built-in sets, and an edited selector counts once
-// that has taken it. Where it does not run, what it once took does not count.
+// asCounted returns a set as it counts. Where the controller of sets runs, it restores the built-in sets, and an edited selector counts
+// once that has taken it. Where it does not run, what it once took does not count.
 func (f *Fleet) asCounted(set *clusterv1beta2.ManagedClusterSet) *clusterv1beta2.ManagedClusterSet {
 	if f.assumeBuiltIn {
 		return builtin.Restored(set)
