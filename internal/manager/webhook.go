@@ -179,9 +179,11 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 		m.options.registrationPolicy(mgr.GetAPIReader())))
 	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader(), mgr.GetClient()))
-	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient(),
-		m.options.holdsSelectors()))
+	sets := clusterset.Edits{Held: m.options.holdsSelectors(), Loss: m.record.LossBySet}
+	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient(), sets))
+	measured.Register("/warn-managedclusterset", sets.Deleting())
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
+	measured.Register("/warn-managedclustersetbinding", binding.Deleting(m.record.LossByBinding))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))
 	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Works.ManifestLimit})
 	if err != nil {

@@ -154,3 +154,24 @@ func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
 	administrator.mustCreate(t, cluster(namespace+"-right", labels("enviroment", namespace)))
 	hub.AwaitSelected(namespace, "p", namespace+"-right")
 }
+
+// TestADeletionIsWarnedOf deletes a set, and a binding, by which a placement has four clusters.
+func TestADeletionIsWarnedOf(t *testing.T) {
+	_, p, _, _ := editedPlacement(t, "env")
+	person, controller := admin(t), admin(t).as(t, "system:serviceaccount:kube-system:namespace-controller", "system:masters",
+		"system:serviceaccounts:kube-system")
+	for name, object := range map[string]map[string]any{
+		"a set": set(p.Namespace, nil), "a binding": binding(p.Namespace, p.Namespace, p.Namespace),
+	} {
+		for who, want := range map[*user][]string{
+			person:     {"1 placement of 1 namespace loses 4 clusters, unless it is made anew within the grace of the hub"},
+			controller: nil,
+		} {
+			dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+			kit.NoError(t, who.resourceFor(object).Delete(t.Context(), p.Namespace, dryRun))
+			if diff := cmp.Diff(want, who.takeWarnings()); diff != "" {
+				t.Errorf("%s: warnings (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/admission/permission"
 	"github.com/berth-project/berth/internal/admission/review"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // Binding is the validated kind.
@@ -35,6 +36,11 @@ func Validating(rights permission.Checker) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[Binding]) (review.Response, error) {
 		return review.Response{}, Validate(ctx, c.Old, c.New, permission.NewRequestAuthorizer(c.User, rights))
 	})
+}
+
+// Deleting warns of what placements lose without a binding.
+func Deleting(loss func(namespace, set string) live.Loss) http.Handler {
+	return review.Deletions(func(old *Binding) []string { return review.DeletionWarnings(loss(old.Namespace, old.Name)) })
 }
 
 // Validate rejects a binding whose name differs from its set, and a write for which the user lacks the permission. old is nil

@@ -21,15 +21,29 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/admission/review"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // Set is the validated kind.
 type Set = clusterv1beta2.ManagedClusterSet
 
+// Edits is what is known of the edits and deletions of sets.
+type Edits struct {
+	// Held is set if an edit that leaves no member is held until it is confirmed.
+	Held bool
+	// Loss returns what placements would lose if a set had another selector, or nil: if it were deleted.
+	Loss func(name string, edited *Set) live.Loss
+}
+
+// Deleting warns of what placements lose without a set.
+func (e Edits) Deleting() http.Handler {
+	return review.Deletions(func(old *Set) []string { return review.DeletionWarnings(e.Loss(old.Name, nil)) })
+}
+
 // Validating serves the rules about sets. For a set with a label of its own, which is rare, the other sets are listed from the
 // API server. For a set by the clusterset label they are listed from the cache, since thousands may be created in a row.
-// It warns of an edit that takes away all or most of the members; held is set if the first is held until it is confirmed.
-func Validating(server, cache client.Reader, held bool) http.Handler {
+// It warns of an edit by which most members leave, with what placements lose.
+func Validating(server, cache client.Reader, edits Edits) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[Set]) (review.Response, error) {
 		var stored []Set
 		if _, claims := fleet.SetOfSpec(c.New).ExclusiveLabel(); claims && exclusiveLabel(c.Old) != exclusiveLabel(c.New) {
@@ -48,7 +62,7 @@ func Validating(server, cache client.Reader, held bool) http.Handler {
 			if err := cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 				return review.Response{}, fmt.Errorf("listing clusters: %w", err)
 			}
-			out.Warnings = append(out.Warnings, lossWarnings(c.Old, c.New, clusters.Items, held)...)
+			out.Warnings = append(out.Warnings, edits.warnings(c.Old, c.New, clusters.Items)...)
 		}
 		return out, err
 	})
@@ -57,8 +71,8 @@ func Validating(server, cache client.Reader, held bool) http.Handler {
 // leastClusters is the size of the sets for which the loss of more than half of the members is warned of.
 const leastClusters = 4
 
-// lossWarnings returns a warning if an edit takes every member away, or more than half of at least leastClusters.
-func lossWarnings(old, edited *Set, clusters []clusterv1.ManagedCluster, held bool) []string {
+// warnings returns a warning if an edit takes every member away, or more than half of at least leastClusters, with what placements lose.
+func (e Edits) warnings(old, edited *Set, clusters []clusterv1.ManagedCluster) []string {
 	before, after := fleet.NewSet(old), fleet.SetOfSpec(edited)
 	if !after.Valid() {
 		return nil
@@ -75,19 +89,24 @@ func lossWarnings(old, edited *Set, clusters []clusterv1.ManagedCluster, held bo
 			join++
 		}
 	}
+	text := ""
 	switch lost := members - stay; {
 	case lost == 0:
 		return nil
-	case stay+join == 0 && held && !clusterv1beta2.SelectorConfirmed(edited):
+	case stay+join == 0 && e.Held && !clusterv1beta2.SelectorConfirmed(edited):
 		return []string{fmt.Sprintf("this edit leaves none of %d clusters in the set; they stay until a cluster matches or it is confirmed: "+
 			"kubectl berth holds release managedclusterset/%s --reason WHY", members, edited.Name)}
 	case stay+join == 0:
-		return []string{fmt.Sprintf("this edit leaves none of %d clusters in the set", members)}
+		text = fmt.Sprintf("this edit leaves none of %d clusters in the set", members)
 	case members >= leastClusters && 2*lost > members:
-		return []string{fmt.Sprintf("this edit takes %d of %d clusters out of the set", lost, members)}
+		text = fmt.Sprintf("this edit takes %d of %d clusters out of the set", lost, members)
 	default:
 		return nil
 	}
+	if loss := e.Loss(edited.Name, edited); loss.Clusters > 0 {
+		text += "; " + review.LossText(loss)
+	}
+	return []string{text}
 }
 
 // Validate rejects errors that the set did not have before. old is nil when the set is created. stored are all sets, and may

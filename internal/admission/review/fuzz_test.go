@@ -54,7 +54,7 @@ func handlers(env *celenv.Env) map[string]http.Handler {
 		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(
 			time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
 		"placement": placement.Validating(env, emptyReader{}, emptyReader{}, placement.Edits{}),
-		"set":       clusterset.Validating(emptyReader{}, emptyReader{}, true),
+		"set":       clusterset.Validating(emptyReader{}, emptyReader{}, clusterset.Edits{Held: true}),
 	}
 }
 

@@ -55,6 +55,17 @@ func Handler[T any](decide ReviewFunc[T]) http.Handler {
 	})}
 }
 
+// Deletions serves a function that warns of deletions. It refuses none.
+func Deletions[T any](warn func(old *T) []string) http.Handler {
+	return &admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+		old := new(T)
+		if err := json.Unmarshal(request.OldObject.Raw, old); err != nil {
+			return admission.Allowed("")
+		}
+		return admission.Allowed("").WithWarnings(warn(old)...)
+	})}
+}
+
 func decode[T any](request admission.Request) (Request[T], error) {
 	c := Request[T]{New: new(T), User: request.UserInfo}
 	if request.SubResource != "" {

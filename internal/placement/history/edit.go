@@ -2,9 +2,11 @@ package history
 
 import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/placement/live"
 )
 
 // Unknown returns what a placement names and no cluster in its reach has, as texts. It returns nothing where the fleet is not known:
@@ -15,6 +17,25 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 		return nil
 	}
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
+}
+
+// LossBySet returns what placements would lose if a set had another selector, or nil: if it were deleted. It is nothing where the fleet is
+// not known: only the leader has it at hand.
+func (r *Record) LossBySet(name string, edited *clusterv1beta2.ManagedClusterSet) live.Loss {
+	leads := r.leader.Load()
+	if leads == nil {
+		return live.Loss{}
+	}
+	return leads.stored.LossBySet(name, edited)
+}
+
+// LossByBinding returns what placements would lose without a binding, by the same rule.
+func (r *Record) LossByBinding(namespace, set string) live.Loss {
+	leads := r.leader.Load()
+	if leads == nil {
+		return live.Loss{}
+	}
+	return leads.stored.LossByBinding(namespace, set)
 }
 
 // Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it would

@@ -663,3 +663,68 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatPlacementsLose: the numbers that webhooks warn with are those of the decisions that follow.
+func TestWhatPlacementsLose(t *testing.T) {
+	edited := func(h *hub, env string) *clusterv1beta2.ManagedClusterSet {
+		out := h.state.Sets["sea"].DeepCopy()
+		out.Spec = enginetest.Set("sea").Exclusive("env", env).Obj().Spec
+		return out
+	}
+	edit := func(h *hub, env string) {
+		before, after := h.state.Sets["sea"], edited(h, env)
+		h.state.Add(after)
+		h.SetSet(before, after)
+	}
+	for name, test := range map[string]struct {
+		loss func(h *hub) Loss
+		do   func(h *hub)
+	}{
+		"a set is deleted": {
+			func(h *hub) Loss { return h.LossBySet("sea", nil) },
+			func(h *hub) { h.deleteSet("sea") },
+		},
+		"a binding is deleted": {
+			func(h *hub) Loss { return h.LossByBinding("ns", "sky") },
+			func(h *hub) { h.unbind("sky") },
+		},
+		"a set that no namespace binds": {
+			func(h *hub) Loss { h.addSet("lake"); return h.LossBySet("lake", nil) },
+			func(h *hub) { h.deleteSet("lake") },
+		},
+		"a set selects other clusters": {
+			func(h *hub) Loss { return h.LossBySet("sea", edited(h, "test")) },
+			func(h *hub) { edit(h, "test") },
+		},
+		"a set selects more": {
+			func(h *hub) Loss { return h.LossBySet("sea", edited(h, "live")) },
+			func(h *hub) { edit(h, "live") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			before := h.decisions()
+			warned := test.loss(h)
+			test.do(h)
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+			h.decide(t)
+			var want Loss
+			for placement, clusters := range before {
+				lost := 0
+				for _, cluster := range clusters {
+					if !slices.Contains(h.decisions()[placement], cluster) {
+						lost++
+					}
+				}
+				if lost > 0 {
+					want.Placements, want.Namespaces, want.Clusters = want.Placements+1, 1, want.Clusters+lost
+				}
+			}
+			if warned != want {
+				t.Errorf("warned of %+v, and lost are %+v", warned, want)
+			}
+		})
+	}
+}
