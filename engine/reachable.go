@@ -31,7 +31,7 @@ func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 }
 
 // Unreachable counts the selected clusters of a placement that exist and are in none of its sets: they leave. While one of its sets is
-// unreadable there are none.
+// unreadable, no cluster leaves.
 func Unreachable(s *fleet.Snapshot, key fleet.Key, clusterSets []string) int {
 	incumbents := incumbentsOf(s, key)
 	return int(incumbents.DifferenceCardinality(reachable(s, key.Namespace, clusterSets, incumbents).candidates)) //nolint:gosec // clusters

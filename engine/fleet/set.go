@@ -20,8 +20,8 @@ type Set struct {
 	exclusive   *clusterv1beta2.ExclusiveLabelSelector
 }
 
-// SelectorInEffect returns the selector that decides the members of a set: the one that the controller of sets has taken last, by the
-// status. It is the selector of the spec where none is taken, and where the spec is invalid.
+// SelectorInEffect returns the selector that decides the members of a set: what the controller of sets has taken last, by the status. It is
+// the selector of the spec while the controller has taken nothing, and where the spec is invalid.
 func SelectorInEffect(set *clusterv1beta2.ManagedClusterSet) clusterv1beta2.ManagedClusterSelector {
 	taken := set.Status.ClusterSelector
 	if taken == nil || !compileSet(set.Name, set.Spec.ClusterSelector).Valid() || !compileSet(set.Name, *taken).Valid() {

@@ -15,7 +15,7 @@ func DeletionWarnings(loss live.Loss) []string {
 	return []string{LossText(loss) + ", unless it is made anew within the grace of the hub"}
 }
 
-// LossText says what placements lose by a write.
+// LossText describes what placements lose by a write.
 func LossText(loss live.Loss) string {
 	verb := "lose"
 	if loss.Placements == 1 {

@@ -34,7 +34,7 @@ type Report struct {
 	Lost          int             `json:"lost"`
 	Gained        int             `json:"gained"`
 	Placements    []placementDiff `json:"placements"`
-	// Held says which edits of sets are held, so that nothing moves by them.
+	// Held describes the edits of sets that are held, so that nothing moves by them.
 	Held []string `json:"held,omitempty"`
 	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
 	Sequence *Sequence `json:"sequence,omitempty"`

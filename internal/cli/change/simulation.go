@@ -89,7 +89,7 @@ func (s *Simulation) Fork() *Simulation {
 	return out
 }
 
-// held says which edits of sets are held here and not in another course.
+// held describes the edits of sets that are held here and not in another course.
 func (s *Simulation) held(other *Simulation) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
