@@ -34,5 +34,5 @@ func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 // unreadable, no cluster leaves.
 func Unreachable(s *fleet.Snapshot, key fleet.Key, clusterSets []string) int {
 	incumbents := incumbentsOf(s, key)
-	return int(incumbents.DifferenceCardinality(reachable(s, key.Namespace, clusterSets, incumbents).candidates)) //nolint:gosec // clusters
+	return int(incumbents.DifferenceCardinality(reachable(s, key.Namespace, clusterSets, incumbents).candidates))
 }

@@ -19,7 +19,9 @@ type readSet struct {
 }
 
 // lists reports whether the claims or the scores of a cluster are read, which are lists that a source may shorten.
-func (r *readSet) lists() bool { return r.facets&fleet.FacetClaims != 0 || len(r.scores) > 0 || r.anyScore }
+func (r *readSet) lists() bool {
+	return r.facets&fleet.FacetClaims != 0 || len(r.scores) > 0 || r.anyScore
+}
 
 func newReadSet(root ast.Expr) readSet {
 	var out readSet

@@ -50,10 +50,14 @@ func TakeSelector(
 
 // NewSet compiles the selector of a ManagedClusterSet that is in effect. A wrong selector yields a Set with Errors, so that one bad set
 // does not hide the others.
-func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set { return compileSet(object.Name, SelectorInEffect(object)) }
+func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
+	return compileSet(object.Name, SelectorInEffect(object))
+}
 
 // SetOfSpec compiles the selector of the spec, in effect or not.
-func SetOfSpec(object *clusterv1beta2.ManagedClusterSet) *Set { return compileSet(object.Name, object.Spec.ClusterSelector) }
+func SetOfSpec(object *clusterv1beta2.ManagedClusterSet) *Set {
+	return compileSet(object.Name, object.Spec.ClusterSelector)
+}
 
 func compileSet(name string, selector clusterv1beta2.ManagedClusterSelector) *Set {
 	set := &Set{Name: name}
@@ -120,7 +124,7 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 func (s *Set) Count(snapshot *Snapshot) int {
 	in := bitset.New(snapshot.IDLimit())
 	s.AddMembers(snapshot, in)
-	return int(in.Count()) //nolint:gosec // at most the clusters of a hub
+	return int(in.Count())
 }
 
 // Selector returns the selector of the members. Ok is false if the set is invalid or cannot have members.

@@ -131,7 +131,7 @@ func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
 		check(t, administrator.merge(t.Context(), set(namespace, nil), string(patch)), 0, "")
 		return administrator.takeWarnings()
 	}
-	typo := func() { edited.Spec.ClusterSelector = of("enviroment", namespace) }
+	typo := func() { edited.Spec.ClusterSelector = of("environmentt", namespace) }
 	want := []string{"this edit leaves none of 4 clusters in the set; they stay until a cluster matches or it is confirmed: " +
 		"kubectl berth holds release managedclusterset/" + namespace + " --reason WHY"}
 	if diff := cmp.Diff(want, edit(typo)); diff != "" {
@@ -151,7 +151,7 @@ func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
 	edit(func() { edited.Spec.ClusterSelector = of("environment", namespace) })
 	hub.AwaitSelected(namespace, "p", append(clusters, namespace+"-other")...)
 	edit(typo)
-	administrator.mustCreate(t, cluster(namespace+"-right", labels("enviroment", namespace)))
+	administrator.mustCreate(t, cluster(namespace+"-right", labels("environmentt", namespace)))
 	hub.AwaitSelected(namespace, "p", namespace+"-right")
 }
 

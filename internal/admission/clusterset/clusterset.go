@@ -89,7 +89,7 @@ func (e Edits) warnings(old, edited *Set, clusters []clusterv1.ManagedCluster) [
 			join++
 		}
 	}
-	text := ""
+	var text string
 	switch lost := members - stay; {
 	case lost == 0:
 		return nil

@@ -494,10 +494,10 @@ func envIs(key, value string) clusterv1beta2.ManagedClusterSelector {
 
 func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
 	const heldText = "SelectorHeld=True SelectsNothing: The selector of the spec selects no ManagedCluster: no cluster has the label " +
-		`"enviroment" (2 have "environment"). The 2 members of the selector before stay, until a cluster matches or the selector changes. ` +
+		`"environmentt" (2 have "environment"). The 2 members of the selector before stay, until a cluster matches or the selector changes. ` +
 		"To follow the spec: kubectl berth holds release managedclusterset/dev --reason WHY"
 	const two = "ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"
-	typo := func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("enviroment", "live") }
+	typo := func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("environmentt", "live") }
 	for sentence, c := range map[string]struct {
 		edit func(*clusterv1beta2.ManagedClusterSet)
 		// follow is set where edits that leave nothing are followed; later is what happens after the edit.
@@ -508,7 +508,7 @@ func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
 		"a key that no cluster has": {edit: typo, want: []string{two, heldText}},
 		"a selector that is absent": {
 			edit: func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector.LabelSelector = nil },
-			want: []string{two, strings.Replace(heldText, `: no cluster has the label "enviroment" (2 have "environment")`, "", 1)},
+			want: []string{two, strings.Replace(heldText, `: no cluster has the label "environmentt" (2 have "environment")`, "", 1)},
 		},
 		"a key that one cluster has": {
 			edit: func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("one", "x") },
@@ -528,7 +528,7 @@ func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
 			later: func(t *testing.T, r *reconciler) {
 				t.Helper()
 				r.index.markSynced()
-				if got := r.index.setCluster(member("c", map[string]string{"enviroment": "live"})); !slices.Equal(got, []string{"dev"}) {
+				if got := r.index.setCluster(member("c", map[string]string{"environmentt": "live"})); !slices.Equal(got, []string{"dev"}) {
 					t.Errorf("a cluster that matches enqueues %v", got)
 				}
 				if err := r.run(t, "dev"); err != nil {
@@ -550,7 +550,7 @@ func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
 		}},
 		"a second typo": {edit: typo, want: []string{two, heldText}, later: func(t *testing.T, r *reconciler) {
 			t.Helper()
-			r.edit(t, "dev", func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("enviroment", "lief") })
+			r.edit(t, "dev", func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("environmentt", "lief") })
 		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
