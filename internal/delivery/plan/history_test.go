@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -1667,6 +1668,9 @@ func (s *story) failOver(hash string) {
 	}
 }
 
+// storyCount is larger where a planted defect is looked for that few histories show.
+var storyCount = flag.Int("stories", stories, "how many random rollouts to follow")
+
 // TestRolloutsGoOnByEvidence follows random rollouts.
 func TestRolloutsGoOnByEvidence(t *testing.T) {
 	counts := &tally{kinds: map[string]int{}, holds: map[string]int{}}
@@ -1674,7 +1678,7 @@ func TestRolloutsGoOnByEvidence(t *testing.T) {
 	for _, kind := range all {
 		total += kind.weight
 	}
-	for seed := range uint64(stories) {
+	for seed := range uint64(*storyCount) {
 		passed := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := newStory(t, seed, counts)
 			s.note("%s", s.refsText())
