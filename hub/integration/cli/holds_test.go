@@ -139,6 +139,7 @@ func TestTheHoldOfAClusterSet(t *testing.T) {
 	set.Status.Conditions = []metav1.Condition{{
 		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue,
 		Reason: clusterv1beta2.ReasonSelectsNothing, Message: "The selector selects nothing.", LastTransitionTime: metav1.Now(),
+		ObservedGeneration: set.Generation,
 	}}
 	s.client.MustUpdateStatus(set)
 	release := []string{"holds", "release", "managedclusterset/" + set.Name}

@@ -72,7 +72,7 @@ func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
 // OfClusterSet returns what is held back of a ManagedClusterSet, by its status.
 func OfClusterSet(set *clusterv1beta2.ManagedClusterSet) []Hold {
 	condition := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != set.Generation {
 		return nil
 	}
 	out := Hold{
