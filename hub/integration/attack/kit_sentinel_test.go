@@ -17,6 +17,9 @@ type sentinel struct{ on map[string]bool }
 const (
 	sentinelNamespace = "sentinel"
 	sentinelCluster   = "sentinel-c"
+	// otherSentinel is the only member of the sentinel's set while that does not select sentinelCluster: the manager does not follow an
+	// edit that leaves a set no member.
+	otherSentinel = "sentinel-d"
 )
 
 func (t *testHub) newSentinel() {
@@ -29,12 +32,14 @@ func (t *testHub) newSentinel() {
 		}}))
 	}
 	t.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
-		"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "false"}},
+		"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "other"}},
 	}}))
 	t.createIfMissing(bindings(sentinelNamespace), newBinding(sentinelNamespace))
 	t.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-set"))
 	t.join(sentinelCluster, "default")
+	t.join(otherSentinel, "default")
 	t.must(http.MethodPatch, clusters+"/"+sentinelCluster, `{"metadata":{"labels":{"sentinel":"yes","flip":"false"}}}`)
+	t.must(http.MethodPatch, clusters+"/"+otherSentinel, `{"metadata":{"labels":{"sentinel":"other"}}}`)
 	only := func(set string) object { return object{"clusterSets": []string{set}} }
 	for name, spec := range map[string]object{
 		"placements": only(sentinelNamespace).with("numberOfClusters", 0),
@@ -82,7 +87,7 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 		case "clusters":
 			w.must(http.MethodPatch, clusters+"/"+sentinelCluster, fmt.Sprintf(`{"metadata":{"labels":{"flip":"%t"}}}`, now))
 		case "sets":
-			value := map[bool]string{true: "yes", false: "false"}[now]
+			value := map[bool]string{true: "yes", false: "other"}[now]
 			w.must(http.MethodPatch, sets+"/sentinel-set", fmt.Sprintf(
 				`{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"sentinel":%q}}}}}`, value))
 		case "bindings":
@@ -96,6 +101,9 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 			now = true // the manager restores it
 		}
 		want := map[bool]string{true: sentinelCluster}[now]
+		if resource == "sets" && !now {
+			want = otherSentinel
+		}
 		kit.Await(w.t, "the decision", func(context.Context) error {
 			if got := w.follower.clusters(sentinelNamespace, resource); got != want {
 				return fmt.Errorf("the manager has not seen a change of %s: the sentinel has [%s], want [%s]", resource, got, want)

@@ -25,8 +25,9 @@ import (
 const (
 	// memberTimeout is far longer than members need to start, to join, or to fall silent.
 	memberTimeout = 90 * time.Second
-	// leaseSeconds is the lease period of the members, so that a stopped one is soon unreachable.
-	leaseSeconds = 2
+	// leaseSeconds is the lease period of the members. A stopped one is unreachable after five periods, and a running one must not miss
+	// them on a busy machine.
+	leaseSeconds = 4
 	readyLine    = "export KUBECONFIG="
 	stopped      = "edge-1"
 )
