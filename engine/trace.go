@@ -96,6 +96,9 @@ func (t *Trace) uncertainty(id fleet.ID) string {
 	if t.scope.held.Test(id) {
 		return t.scope.problem()
 	}
+	if t.Ranking.Braked(id) {
+		return t.hold.Past.Braked[t.Snapshot.Name(id)]
+	}
 	if t.scope.leaving.Test(id) || t.retained.Test(id) {
 		return t.withdrawal(id)
 	}

@@ -44,7 +44,7 @@ func (r *run) throttle(first *view, ideal map[string]bool) (chosen map[string]bo
 	}
 	after := *r
 	after.memory, after.views = memory{sameSpec: true, waiting: next.waiting}, map[string]*view{}
-	for name := range minus(chosen, after.stabilize(last.as(&after))) {
+	for name := range minus(chosen, after.ideal(last.as(&after))) {
 		next.held[name] = r.heldSince(name)
 		if slices.Contains(paid, name) {
 			next.held[name] = ceil(r.w.Now) // it was picked again, so it starts at the end

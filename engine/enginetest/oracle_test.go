@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -141,6 +142,33 @@ func TestTheEngineHoldsUnknownReferencesAsTheOracleDoes(t *testing.T) {
 	})
 	if *seed == 0 && held.Load() < 100 {
 		t.Errorf("%d placements hold clusters, want at least 100, or the test shows nothing", held.Load())
+	}
+}
+
+func TestTheEngineKeepsWhatABrakeKeepsAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	kept := atomic.Int64{}
+	overSeeds(t, *states/2, func(t *testing.T, rig harness, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).WithBrake(enginetest.NewRandom(seed).FullState(2))
+		s, free := w.Snapshot(), *w
+		free.Braked = nil
+		for _, key := range w.Keys() {
+			got := enginetest.EngineOutcome(w, s, key, rig.env)
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), got)
+			without := enginetest.EngineOutcome(&free, s, key, rig.env)
+			if !without.Decided {
+				continue
+			}
+			for name := range w.Braked[key] {
+				if strings.HasPrefix(got.Verdicts[name], "Held") && !strings.HasPrefix(without.Verdicts[name], "Held") &&
+					without.Verdicts[name] != "Selected" {
+					kept.Add(1)
+				}
+			}
+		}
+	})
+	if *seed == 0 && kept.Load() < 200 {
+		t.Errorf("%d clusters are kept, want at least 200, or the test shows nothing", kept.Load())
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *run) verdicts(first, last *view, next memory, chosen map[string]bool) v
 		switch {
 		case chosen[name] && held:
 			out.verdicts[name] = "Held" + until(next.release[name]) + ", else " + r.underlying(first, name)
-		case chosen[name] && (first.held[name] || first.scope.held[name]):
+		case chosen[name] && (first.held[name] || first.scope.held[name] || slices.Contains(r.braked(), name)):
 			out.verdicts[name] = "Held"
 		case chosen[name]:
 			out.verdicts[name] = "Selected"

@@ -76,15 +76,18 @@ func (o Outcome) Clusters() []string {
 
 // DecidePlacement compiles one placement and runs the engine.
 func DecidePlacement(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env) *engine.Result {
-	return decide(s, placement, env, nil)
+	return decide(s, placement, env, nil, nil)
 }
 
-// decide compiles one placement and runs the engine. Failing has since when an expression fails on clusters.
-func decide(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env, failing map[string]time.Time) *engine.Result {
+// decide compiles one placement and runs the engine. Failing has since when an expression fails on clusters, braked the clusters that a
+// brake keeps.
+func decide(
+	s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env, failing map[string]time.Time, braked map[string]string,
+) *engine.Result {
 	compiled, faults := program.Compile(placement, env)
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 	past := plan.ReadLedger(placement)
-	past.Failing = failing
+	past.Failing, past.Braked = failing, braked
 	return engine.Decide(s, key, compiled, faults, past)
 }
 
@@ -131,7 +134,7 @@ func verdictText(v verdict.Verdict) string {
 
 // EngineOutcome runs the engine for one placement of a state and applies its plan to a copy of the state.
 func EngineOutcome(w *State, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
-	return OutcomeAfter(w, decide(s, w.Placements[key], env, w.Failing[key]))
+	return OutcomeAfter(w, decide(s, w.Placements[key], env, w.Failing[key], w.Braked[key]))
 }
 
 // OutcomeAfter returns the outcome of a result, with the stored objects after its plan is applied to a copy of the state.

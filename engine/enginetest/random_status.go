@@ -81,6 +81,18 @@ func (r Random) WithHold(w *State) *State {
 	return w
 }
 
+// WithBrake gives a state clusters that a brake keeps.
+func (r Random) WithBrake(w *State) *State {
+	w.Braked = map[fleet.Key]map[string]string{}
+	for _, key := range w.Keys() {
+		w.Braked[key] = map[string]string{}
+		for _, name := range r.members(len(w.Clusters)) {
+			w.Braked[key][name] = "too many would leave"
+		}
+	}
+	return w
+}
+
 // WithTypos gives a state the hold of unknown references, and placements with an edit that may name what no cluster has.
 func (r Random) WithTypos(w *State) *State {
 	w.HoldReferences = true

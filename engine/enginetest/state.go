@@ -46,6 +46,8 @@ type State struct {
 	// HoldReferences holds an edit by which clusters would leave because it names what no cluster in reach has.
 	HoldReferences bool
 	Failing        map[fleet.Key]map[string]time.Time
+	// Braked has the clusters that a brake keeps, each with the reason, by placement.
+	Braked map[fleet.Key]map[string]string
 }
 
 // NewState returns a state with the given objects in it, at Epoch.

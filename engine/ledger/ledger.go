@@ -28,6 +28,8 @@ type Ledger struct {
 	// leave at once.
 	Failing         map[string]time.Time
 	FailingReleased time.Time
+	// Braked has the incumbents that a brake keeps although the run would remove them, each with the reason. It is not stored.
+	Braked map[string]string
 	// Removals are the removals that may still count. A Removal without an instant counts as made now.
 	Removals []Removal
 	// Releasing names the clusters that are being removed and are already counted, sorted.

@@ -55,6 +55,11 @@ func (p Prioritizer) Name() string {
 	}
 }
 
+// ReadsFacts reports whether the score of a cluster depends on what is reported about it, and not on decisions.
+func (p Prioritizer) ReadsFacts() bool {
+	return p.Kind == AllocatableCPU || p.Kind == AllocatableMemory || p.Kind == AddOn
+}
+
 // compilePrioritizers returns the weights, the weight of Spread separately. In Additive mode the listed weights override
 // Balance 1, Steady 1 and Spread 2. In Exact mode only the listed weights count.
 func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) (by []Prioritizer, spread int64, faults field.ErrorList) {

@@ -71,6 +71,17 @@ func (t *TaintResult) Verdict(id fleet.ID) verdict.Verdict {
 	return stands.span.verdict(*stands.rejectedBy)
 }
 
+// Untolerated returns the keys of the taints of a cluster that reject it.
+func (t *TaintResult) Untolerated(id fleet.ID) []string {
+	var out []string
+	for _, taint := range t.snapshot.Cluster(id).Object.Spec.Taints {
+		if taint.Effect == clusterv1.TaintEffectNoSelect && !Toleration(taint, t.tolerations, t.snapshot.Now).Tolerated {
+			out = append(out, taint.Key)
+		}
+	}
+	return out
+}
+
 // taintCheck is the effect of a cluster's taints: whether the cluster is penalized, and the taint that rejects it, if
 // any, with the time it was tolerated. Nothing changes before until; zero means that it never changes.
 type taintCheck struct {

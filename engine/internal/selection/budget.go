@@ -71,6 +71,7 @@ type removals struct {
 // that were not held before.
 func (c *chooser) removals(ideal *bitset.BitSet) removals {
 	out := removals{ideal: ideal, stay: c.in.Incumbents.Intersection(c.in.Scope), paid: &bitset.BitSet{}}
+	out.stay.InPlaceUnion(c.braked.Intersection(ideal))
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {
 		name := c.in.Snapshot.Name(id)
@@ -159,7 +160,7 @@ func (c *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 func (c *chooser) holdRest(out *throttled, e removals) {
 	ideal := e.ideal
 	if !equalSets(out.chosen, c.in.Incumbents) || !c.in.Past.SameSpec {
-		ideal = c.stabilize(out.chosen, true)
+		ideal = c.ideal(out.chosen, true)
 	}
 	out.since, out.until = map[fleet.ID]time.Time{}, map[fleet.ID]time.Time{}
 	for id := range out.chosen.Difference(ideal).EachSet() {

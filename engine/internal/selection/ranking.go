@@ -80,6 +80,9 @@ func (r *Ranking) Held(id fleet.ID) (until time.Time, ok bool) {
 	return until, ok
 }
 
+// Braked reports whether a brake keeps a chosen cluster.
+func (r *Ranking) Braked(id fleet.ID) bool { return r.chosen.Test(id) && r.chooser.braked.Test(id) }
+
 // HeldClusters returns the clusters that the disruption policy holds, by name.
 func (r *Ranking) HeldClusters() []fleet.ID {
 	held := &bitset.BitSet{}

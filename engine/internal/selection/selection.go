@@ -32,8 +32,7 @@ type Input struct {
 // Choose scores the candidates and chooses clusters.
 func Choose(in Input, p *program.Program) *Ranking {
 	r := newChooser(in, p)
-	ideal := r.stabilize(in.Incumbents, in.Past.SameSpec)
-	return newRanking(r, r.throttle(ideal))
+	return newRanking(r, r.throttle(r.ideal(in.Incumbents, in.Past.SameSpec)))
 }
 
 // chooser makes the choice of one placement.
@@ -43,6 +42,8 @@ type chooser struct {
 	program *program.Program
 	// wanted is the number of clusters.
 	wanted int
+	// braked are the incumbents that a brake keeps.
+	braked *bitset.BitSet
 	// tree is nil without anti-affinity and spread constraints.
 	tree *tree
 	// passes are the computed passes; the first has the stored incumbents.
@@ -54,6 +55,7 @@ func newChooser(in Input, p *program.Program) *chooser {
 	if p.Limited {
 		r.wanted = p.Wanted
 	}
+	r.braked = r.brakedIncumbents()
 	r.passFor(in.Incumbents)
 	return r
 }
