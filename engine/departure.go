@@ -146,3 +146,14 @@ func factsOf(expression *celenv.Expression) []Fact {
 	}
 	return out
 }
+
+// Reach returns the sets that the run chose from. A set that has another selector is another value.
+func (t *Trace) Reach() []*fleet.Set {
+	out := make([]*fleet.Set, 0, len(t.scope.eligible))
+	for _, name := range t.scope.eligible {
+		if set, exists := t.Snapshot.Set(name); exists {
+			out = append(out, set)
+		}
+	}
+	return out
+}

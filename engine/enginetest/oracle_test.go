@@ -6,8 +6,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 

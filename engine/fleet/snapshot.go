@@ -313,6 +313,15 @@ func (s *Snapshot) Incumbents(key Key) IDSet {
 // DecisionCount returns how many placements have selected a cluster.
 func (s *Snapshot) DecisionCount(id ID) int { return int(s.decisionCounts.at(id)) }
 
+// TotalDecisions returns the number of decisions of all placements.
+func (s *Snapshot) TotalDecisions() int {
+	out := 0
+	for id := range s.Clusters() {
+		out += s.DecisionCount(id)
+	}
+	return out
+}
+
 // MaxDecisionCount returns the highest decision count of any cluster, after subtracting one from the count of each
 // cluster in except.
 func (s *Snapshot) MaxDecisionCount(except IDSet) int {

@@ -14,9 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/placement/brake"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
 )
@@ -52,8 +54,12 @@ type Hub interface {
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), mgr.GetAPIReader(), options)
+	source.brakes.reporter = &brake.Reporter{
+		Brake: source.brakes.brake, Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("placement-controller"),
+	}
+	RegisterBrakes(metrics.Registry, source.brakes.brake.Count)
 	decider := &reconciler{
-		client: mgr.GetClient(), stored: source.stored, scores: source.scores, record: options.Record,
+		client: mgr.GetClient(), stored: source.stored, brakes: source.brakes, scores: source.scores, record: options.Record,
 		hub: options.Hub, definitions: options.Definitions, clock: options.Clock, metrics: options.Metrics,
 		recorder:  mgr.GetEventRecorder("placement-controller"),
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
@@ -82,6 +88,8 @@ type reconciler struct {
 	client client.Client
 	stored *live.Stored
 	scores *scoreDebouncer
+	// brakes is nil where no decision is judged.
+	brakes *brakes
 	record *history.Record
 	hub    Hub
 	// definitions is nil where none ever is missing.

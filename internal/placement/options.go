@@ -27,6 +27,12 @@ const (
 	FollowEmptyingEdits = "off"
 )
 
+// Values of --brake.
+const (
+	BrakeOn  = "on"
+	BrakeOff = "off"
+)
+
 // Options configures the controller. Flags set the first part, the manager the second.
 type Options struct {
 	// Workers is the number of placements that are decided concurrently.
@@ -40,6 +46,11 @@ type Options struct {
 	// EmptyingEdits is what becomes of an edit that would leave a placement without clusters: HoldEmptyingEdits, WarnEmptyingEdits or
 	// FollowEmptyingEdits.
 	EmptyingEdits string
+
+	// Brake is whether evictions stop when too many clusters would leave at once: BrakeOn or BrakeOff. A brake ends by itself after
+	// BrakeTimeout; 0: never.
+	Brake        string
+	BrakeTimeout time.Duration
 
 	// What the manager sets.
 
@@ -63,7 +74,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
-	return Options{Workers: 24, WithdrawalGrace: 15 * time.Second, ExpressionHold: time.Hour, EmptyingEdits: WarnEmptyingEdits}
+	return Options{Workers: 24, WithdrawalGrace: 15 * time.Second, ExpressionHold: time.Hour, EmptyingEdits: WarnEmptyingEdits, Brake: BrakeOn}
 }
 
 // AddFlags binds the options to flags.
@@ -78,6 +89,15 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.EmptyingEdits, "emptying-edits", o.EmptyingEdits,
 		"what becomes of an edit that would leave a placement without clusters: `hold` keeps them until it is confirmed, warn warns of it, "+
 			"off does neither; off also follows an edit that names a set, key, name or score that no cluster has")
+	o.addBrakeFlags(flags)
+}
+
+// addBrakeFlags binds the options of brakes to flags.
+func (o *Options) addBrakeFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Brake, "brake", o.Brake,
+		"`on` stops evictions when more than 55 % of the clusters of the fleet or of a set, or of all decisions, would leave within a minute "+
+			"by their labels, claims, scores or taints, until the cause goes or a user releases them; off lets them leave")
+	flags.DurationVar(&o.BrakeTimeout, "brake-timeout", o.BrakeTimeout, "how long evictions are stopped at most; 0: without a limit")
 }
 
 // Validate returns every fault of the flags.
@@ -91,6 +111,12 @@ func (o *Options) Validate() []string {
 	}
 	if o.ExpressionHold < 0 || o.ExpressionHold > maxExpressionHold {
 		out = append(out, fmt.Sprintf("--expression-hold %s: must be 0 to %s", o.ExpressionHold, maxExpressionHold))
+	}
+	if !slices.Contains([]string{BrakeOn, BrakeOff}, o.Brake) {
+		out = append(out, fmt.Sprintf("--brake %q: must be on or off", o.Brake))
+	}
+	if o.BrakeTimeout < 0 || o.BrakeTimeout > maxExpressionHold {
+		out = append(out, fmt.Sprintf("--brake-timeout %s: must be 0 to %s", o.BrakeTimeout, maxExpressionHold))
 	}
 	if o.WithdrawalGrace < 0 || o.WithdrawalGrace > time.Hour {
 		out = append(out, fmt.Sprintf("--withdrawal-grace %s: must be 0 to 1h", o.WithdrawalGrace))

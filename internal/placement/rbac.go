@@ -3,6 +3,7 @@ package placement
 // The permissions of the controller. config/rbac is generated from them.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets;managedclustersetbindings;addonplacementscores,verbs=list;watch
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/status,verbs=update
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/finalizers,verbs=update

@@ -64,6 +64,7 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 	a = &attempt{key: key, record: r.record.Begin(key)}
 	if a.input, ok = r.stored.Gather(key, r.clock.Now()); !ok {
 		r.record.Remove(key)
+		r.brakes.forget(key)
 		r.metrics.Remove(key)
 		return a, false
 	}
@@ -74,8 +75,14 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 
 // decide runs the engine. The result can be explained from then on.
 func (r *reconciler) decide(a *attempt) {
-	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, a.input.Ledger())
-	r.stored.Decided(a.key, a.result, a.started)
+	past := a.input.Ledger()
+	past.Braked = nil
+	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
+	past.Braked = r.brakes.judge(a.input, past.SameSpec, a.result)
+	if past.Braked != nil {
+		a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
+	}
+	r.stored.Decided(a.key, a.result, past.Braked, a.started)
 	a.record.Decided(a.input, a.result)
 	a.decided = r.clock.Now()
 }

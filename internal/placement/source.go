@@ -40,6 +40,7 @@ type source struct {
 	queue       workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced      func() bool
 	withdrawals withdrawals
+	brakes      *brakes
 	// tainted is closed once the clusters that never joined are tainted. Nil: the source does not wait.
 	tainted <-chan struct{}
 	// hub reports changes of the CustomResourceDefinitions. Nil: they never change.
@@ -54,6 +55,7 @@ func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
 	}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
 	s.fleet, s.stored = live.New(options.Env, options.Clock, s.enqueueNow, s.enqueueDebounced)
+	s.brakes = newBrakes(options, s.enqueueNow)
 	s.stored.HoldWithdrawals(options.WithdrawalGrace)
 	s.stored.SetRules(options.rules())
 	s.withdrawals = withdrawals{fleet: s.fleet, hub: hub, clock: options.Clock}
@@ -70,13 +72,14 @@ func newSource(cache cache.Cache, hub client.Reader, options Options) *source {
 // Start starts the watches. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.queue = queue
-	synced, err := live.Watch(ctx, s.cache, s.fleet, s.stored)
+	synced, err := live.Watch(ctx, s.cache, s.fleet, s.stored, s.brakes.brake)
 	if err != nil {
 		return fmt.Errorf("watching the fleet: %w", err)
 	}
 	s.synced = synced
 	go s.audit(ctx)
 	go s.withdrawals.run(ctx)
+	go s.brakes.run(ctx)
 	return nil
 }
 

@@ -1,6 +1,12 @@
 package v1beta2
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 const (
 	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
@@ -28,6 +34,13 @@ const (
 	ConfirmedSelectorAnnotation = "berth-project.io/confirmed-generation"
 	// ConfirmedSelectorReasonAnnotation has the reason of the user who confirmed it.
 	ConfirmedSelectorReasonAnnotation = "berth-project.io/confirmed-reason"
+
+	// BrakeReleasedAnnotation on a ManagedClusterSet has an instant as RFC 3339: the brakes of the set that began then or earlier are released.
+	// An instant that is more than five minutes ahead of the clock of the manager has no effect. Writing it takes the permission to update
+	// managedclustersets/brake.
+	BrakeReleasedAnnotation = "berth-project.io/brake-released"
+	// BrakeReleasedReasonAnnotation has the reason of the user who released them.
+	BrakeReleasedReasonAnnotation = "berth-project.io/brake-released-reason"
 
 	// DefaultClusterSetName is the exclusive set that clusters join when they name no other.
 	DefaultClusterSetName = "default"
@@ -59,6 +72,14 @@ const (
 	// ReasonSelectsNothing goes with SelectorHeld=True.
 	ReasonSelectsNothing = "SelectsNothing"
 
+	// ManagedClusterSetConditionBraked, followed by Labels, Claims, Scores or Taints, is True while so many clusters of the set would leave
+	// placements by these that no more leave. On the set global it is about the whole hub. It is absent until there has been a brake.
+	ManagedClusterSetConditionBraked = "BrakedBy"
+	// ReasonTooManyLeave goes with the condition of a brake that is on.
+	ReasonTooManyLeave = "TooManyLeave"
+	// ReasonBrakeEnded goes with the condition of a brake that has ended.
+	ReasonBrakeEnded = "BrakeEnded"
+
 	// ManagedClusterSetConditionHealthSuspended is on the set global alone. It is True while so many clusters are silent
 	// that the hub is the probable cause: no cluster is newly reported or tainted unreachable or unavailable.
 	ManagedClusterSetConditionHealthSuspended = "HealthSuspended"
@@ -80,6 +101,26 @@ const (
 	// ReasonHealthControllerOff goes with UnjoinedClustersTainted=False: no controller would remove the taint.
 	ReasonHealthControllerOff = "HealthControllerOff"
 )
+
+// BrakeConditions returns the conditions of the brakes of a set that are on.
+func BrakeConditions(set *ManagedClusterSet) []metav1.Condition {
+	var out []metav1.Condition
+	for _, condition := range set.Status.Conditions {
+		if strings.HasPrefix(condition.Type, ManagedClusterSetConditionBraked) && condition.Status == metav1.ConditionTrue {
+			out = append(out, condition)
+		}
+	}
+	return out
+}
+
+// BrakeReleased returns until when a brake of a set must have begun to be released; zero if no user has released any.
+func BrakeReleased(set *ManagedClusterSet) time.Time {
+	at, err := time.Parse(time.RFC3339, set.Annotations[BrakeReleasedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
 
 // SelectorConfirmed reports whether a user has confirmed that the selector of a set may take every member away.
 func SelectorConfirmed(set *ManagedClusterSet) bool {

@@ -71,7 +71,9 @@ type removals struct {
 // that were not held before.
 func (c *chooser) removals(ideal *bitset.BitSet) removals {
 	out := removals{ideal: ideal, stay: c.in.Incumbents.Intersection(c.in.Scope), paid: &bitset.BitSet{}}
-	out.stay.InPlaceUnion(c.braked.Intersection(ideal))
+	if c.braked.Any() {
+		out.stay.InPlaceUnion(c.braked.Intersection(ideal))
+	}
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {
 		name := c.in.Snapshot.Name(id)

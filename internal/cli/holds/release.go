@@ -36,10 +36,12 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | Expression | the clusters on which an expression fails now leave, by the disruption policy |
 | Reference | the last edit of the placement is followed, unless it leaves no cluster and is held for that |
 | Selector | the selector of the cluster set is followed: every member leaves, and with them the decisions that have them |
+| Brake | what the brake of the cluster set keeps leaves, by the disruption policies; the set has no brake for ten minutes |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
 ` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols; for an Edit, an
-Expression and a Reference to patch the placement, for a Selector to patch the managedclusterset.`
+Expression and a Reference to patch the placement, for a Selector to patch the managedclusterset, for a Brake
+to update managedclustersets/brake as well.`
 
 var (
 	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")

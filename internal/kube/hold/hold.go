@@ -29,6 +29,8 @@ const (
 	Reference Type = "Reference"
 	// Selector means that the last edit of a ManagedClusterSet would take every member away: they stay.
 	Selector Type = "Selector"
+	// Brake means that too many clusters would leave placements at once: they stay.
+	Brake Type = "Brake"
 )
 
 // MetricName and MetricHelp are the gauge of holds. The controllers of placements, works and sets each report their types of it, by the
@@ -39,7 +41,7 @@ const (
 )
 
 // Types returns every type.
-func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference, Selector) }
+func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference, Selector, Brake) }
 
 // RolloutTypes returns the types that hold a rollout.
 func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
@@ -71,15 +73,20 @@ func OfPlacement(placement *clusterv1beta1.Placement) []Hold {
 
 // OfClusterSet returns what is held back of a ManagedClusterSet, by its status.
 func OfClusterSet(set *clusterv1beta2.ManagedClusterSet) []Hold {
+	var out []Hold
+	add := func(of Type, condition *metav1.Condition) {
+		found := Hold{Type: of, Kind: "ManagedClusterSet", Name: set.Name, Cause: condition.Message, Since: &condition.LastTransitionTime}
+		found.End = found.ReleaseCommand()
+		out = append(out, found)
+	}
 	condition := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != set.Generation {
-		return nil
+	if condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == set.Generation {
+		add(Selector, condition)
 	}
-	out := Hold{
-		Type: Selector, Kind: "ManagedClusterSet", Name: set.Name, Cause: condition.Message, Since: &condition.LastTransitionTime,
+	for _, condition := range clusterv1beta2.BrakeConditions(set) {
+		add(Brake, &condition)
 	}
-	out.End = out.ReleaseCommand()
-	return []Hold{out}
+	return out
 }
 
 // Hold is one thing that is held back.

@@ -18,7 +18,8 @@ const (
 	kindBinding   = "ManagedClusterSetBinding"
 	kindPlacement = "Placement"
 	kindSlice     = "PlacementDecision"
-	kindManager   = "Manager"
+	// KindManager is for what no object causes.
+	KindManager = "Manager"
 )
 
 // Changes of objects, as explanations show them.

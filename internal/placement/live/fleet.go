@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +38,8 @@ type Fleet struct {
 	programs map[fleet.Key]*program.Program
 	// unmanaged lists the clusters in slices that Berth wrote and does not decide, by placement.
 	unmanaged map[fleet.Key]map[string]struct{}
-	// kept lists the clusters of placements that keep what they have without a decision: the last edit is held, or misconfigured.
+	// kept lists the clusters that placements keep though their spec may not select them: without a decision, since the last edit is held or
+	// misconfigured, or by a brake.
 	kept map[fleet.Key]map[string]struct{}
 	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
@@ -95,31 +97,38 @@ func (f *Fleet) await(key fleet.Key, references []program.Reference) {
 	defer f.mu.Unlock()
 	if len(references) > 0 {
 		if f.publish(); engine.AnyKnown(f.snapshot, f.programs[key], references) { // since the decision
-			f.enqueue(key, explain.Cause{Kind: kindManager, What: referenceKnown})
+			f.enqueue(key, explain.Cause{Kind: KindManager, What: referenceKnown})
 			return
 		}
 	}
 	f.index.Await(key, references)
 }
 
-// keep records the clusters that a placement keeps though its spec may not select them, because nothing was decided: every change of one of
-// them enqueues the placement, so that a cluster leaves that is deleted, withdrawn or tainted.
-func (f *Fleet) keep(key fleet.Key, result *engine.Result) {
+// keep records the clusters that a placement keeps though its spec may not select them, because nothing was decided or by a brake: every
+// change of one of them enqueues the placement, so that a cluster leaves that is deleted, withdrawn or tainted.
+func (f *Fleet) keep(key fleet.Key, result *engine.Result, braked map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if delete(f.kept, key); result.Decided {
+	names := slices.Collect(maps.Keys(braked))
+	if !result.Decided {
+		names = result.Clusters()
+	}
+	if delete(f.kept, key); len(names) == 0 {
 		return
 	}
 	f.publish()
 	kept, changed := map[string]struct{}{}, false
-	for _, name := range result.Clusters() {
+	for _, name := range names {
 		kept[name] = struct{}{}
 		changed = changed || changedSince(result.Trace.Snapshot, f.snapshot, name)
 	}
 	if f.kept[key] = kept; changed {
-		f.enqueue(key, explain.Cause{Kind: kindManager, What: keptChanged})
+		f.enqueue(key, explain.Cause{Kind: KindManager, What: keptChanged})
 	}
 }
+
+// SameReach reports whether two decisions chose from the same sets with the same selectors. It is false for an unknown decision.
+func SameReach(before, after []*fleet.Set) bool { return before != nil && slices.Equal(before, after) }
 
 // changedSince returns whether a cluster differs in two snapshots, but for its heartbeats.
 func changedSince(before, after *fleet.Snapshot, name string) bool {

@@ -26,12 +26,16 @@ type Input struct {
 	// Failing has the clusters on which an expression failed in the last decision because a claim or score is missing, each with the instant
 	// at which that began.
 	Failing map[string]time.Time
+	// Braked has the clusters that a brake kept in the last decision, each with the reason, and Reach the sets that it chose from; nil before
+	// the first decision of this process.
+	Braked map[string]string
+	Reach  []*fleet.Set
 }
 
 // Ledger returns the ledger of the last decision.
 func (i Input) Ledger() ledger.Ledger {
 	out := plan.ReadLedger(i.Stored.Placement)
-	out.Failing = i.Failing
+	out.Failing, out.Braked = i.Failing, i.Braked
 	return out
 }
 
@@ -52,8 +56,9 @@ func (s *Stored) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 }
 
 // Decided records what only this process has of a decision: the clusters that the first one after the start has kept although they do not
-// qualify (what a cluster loses later is known then), and since when an expression fails on clusters.
-func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
+// qualify (what a cluster loses later is known then), since when an expression fails on clusters, which sets it chose from, and which
+// clusters a brake keeps.
+func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string]string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.placements[key]
@@ -64,8 +69,10 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, now time.Time) {
 		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
 	}
 	s.fleet.await(key, result.Unknown)
-	s.fleet.keep(key, result)
+	s.fleet.keep(key, result, braked)
+	p.braked = braked
 	if result.Decided {
+		p.reach = result.Trace.Reach()
 		p.failing = since(p.failing, result.Failing, now)
 	}
 }
@@ -149,6 +156,7 @@ func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]}, Failing: p.failing,
+		Braked: p.braked, Reach: p.reach,
 	}
 }
 

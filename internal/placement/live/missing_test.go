@@ -378,7 +378,7 @@ func TestAChangeDuringADecisionThatKeepsClusters(t *testing.T) {
 			result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, input.Ledger())
 			test.change(h)
 			clear(h.queued)
-			h.Decided(key, result, h.clock.Now())
+			h.Decided(key, result, nil, h.clock.Now())
 			if h.queued[key] != test.again {
 				t.Errorf("it is decided again: %t", h.queued[key])
 			}

@@ -28,6 +28,10 @@ type placementState struct {
 	// failing has the selected clusters on which an expression fails because a claim or score is missing, each with the instant at which that
 	// began. It is replaced, never changed.
 	failing map[string]time.Time
+	// braked are the selected clusters that a brake keeps, each with the reason, and reach are the sets of the last decision. Both are
+	// replaced, never changed.
+	braked map[string]string
+	reach  []*fleet.Set
 	// inherited are the decisions of a placement of the same name that was deleted shortly before, until a plan is stored.
 	inherited []fleet.Slice
 	// initialized is set once the slices found at the start count as written by this process.

@@ -93,11 +93,11 @@ func (s *Stored) Ready() {
 	}
 	s.fleet.start()
 	for key := range s.placements {
-		s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+		s.enqueue(key, explain.Cause{Kind: KindManager, What: started})
 	}
 	for key := range s.unmanaged {
 		if _, known := s.placements[key]; !known {
-			s.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+			s.enqueue(key, explain.Cause{Kind: KindManager, What: started})
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (s *Stored) Refresh(what string) {
 		return
 	}
 	for key := range s.placements {
-		s.enqueue(key, explain.Cause{Kind: kindManager, What: what})
+		s.enqueue(key, explain.Cause{Kind: KindManager, What: what})
 	}
 }
 

@@ -223,7 +223,7 @@ func (f *Fleet) EndWithdrawals(due Due, found Found, now, again time.Time) {
 	if due.Start {
 		f.retainUntil = time.Time{}
 		f.enqueueAll(f.enqueue, slices.SortedFunc(maps.Keys(f.unmanaged), fleet.Key.Compare),
-			func() explain.Cause { return explain.Cause{Kind: kindManager, What: graceEnded} })
+			func() explain.Cause { return explain.Cause{Kind: KindManager, What: graceEnded} })
 	}
 	w := &f.withdrawals
 	for _, name := range due.Sets {

@@ -206,7 +206,7 @@ func (h *hub) decideOne(key fleet.Key) int {
 		return 0
 	}
 	result := engine.Decide(input.Snapshot, key, input.Program, input.Faults, input.Ledger())
-	h.Decided(key, result, h.clock.Now())
+	h.Decided(key, result, nil, h.clock.Now())
 	writes := plan.Diff(result, input.Stored, h.clock.Now())
 	for _, write := range writes.Writes {
 		h.apply(write)

@@ -1,0 +1,61 @@
+package admission
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest/kit"
+)
+
+// TestABrakeKeepsASetFromLosingMostOfItsClusters taints all 12 clusters of a set, as a script with a wrong list does. Six leave at most,
+// also when the manager starts again. Who may write the set must not release its brake.
+func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
+	requireWebhooks(t)
+	stopManager()
+	startManager(t, "--withdrawal-grace=0")
+	t.Cleanup(stopManager)
+	administrator, namespace := admin(t), shared.Namespace(t)
+	hub := kit.New(t, shared)
+	braked := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	hub.MustCreate(braked)
+	administrator.mustCreate(t, binding(namespace, namespace, namespace))
+	var clusters []string
+	for i := range 12 {
+		clusters = append(clusters, fmt.Sprintf("%s-%02d", namespace, i))
+		administrator.mustCreate(t, cluster(clusters[i], labels(clusterv1beta2.ClusterSetLabel, namespace)))
+	}
+	p := kit.Placement(namespace, "p")
+	administrator.mustCreate(t, placement(namespace, p.Name, map[string]any{}))
+	hub.AwaitSelected(namespace, p.Name, clusters...)
+	for _, name := range clusters {
+		hub.MustMerge(kit.Cluster(name), `{"spec":{"taints":[{"key":"example.com/drain","effect":"NoSelect"}]}}`)
+	}
+	stopped := hub.AwaitCondition(braked, clusterv1beta2.ManagedClusterSetConditionBraked+"Taints", metav1.ConditionTrue,
+		clusterv1beta2.ReasonTooManyLeave)
+	kept := kit.Must(hub.Selected(t.Context(), namespace, p.Name)).In(t)
+	if len(kept) < 6 {
+		t.Errorf("%v are selected, want at least six", kept)
+	}
+	stopManager()
+	startManager(t, "--withdrawal-grace=0")
+	newcomer := namespace + "-new"
+	administrator.mustCreate(t, cluster(newcomer, labels(clusterv1beta2.ClusterSetLabel, namespace)))
+	hub.AwaitSelected(namespace, p.Name, append(kept, newcomer)...)
+	release := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, clusterv1beta2.BrakeReleasedAnnotation,
+		stopped.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"))
+	writer := newUser(t, "writer", []rule{allVerbsOn("managedclustersets")})
+	check(t, writer.merge(t.Context(), set(namespace, nil), release), http.StatusForbidden, fmt.Sprintf(
+		`managedclustersets.cluster.open-cluster-management.io "%s" is forbidden: ValidatingAdmissionPolicy 'berth-brakes' with binding `+
+			`'berth-brakes' denied request: a brake is released only with its permission: this needs the verb "update" on `+
+			`"managedclustersets/brake" in the API group "cluster.open-cluster-management.io" with the name of the set as resourceName`, namespace))
+	check(t, writer.merge(t.Context(), set(namespace, nil), `{"metadata":{"annotations":{"note":"written"}}}`), 0, "")
+	releaser := newUser(t, "releaser", []rule{allVerbsOn("managedclustersets"), grantNamed("update", "managedclustersets/brake", namespace)})
+	check(t, releaser.merge(t.Context(), set(namespace, nil), release), 0, "")
+	hub.AwaitSelected(namespace, p.Name, newcomer)
+	hub.AwaitCondition(braked, clusterv1beta2.ManagedClusterSetConditionBraked+"Taints", metav1.ConditionFalse,
+		clusterv1beta2.ReasonBrakeEnded)
+}

@@ -1,0 +1,115 @@
+package placement
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/placement/brake"
+	"github.com/berth-project/berth/internal/placement/live"
+)
+
+// brakePoll is how often brakes are looked at that may end.
+const brakePoll = time.Second
+
+// causeBrakeEnded is the cause of the attempts after a brake has ended.
+const causeBrakeEnded = "a brake has ended"
+
+// brakes judges decisions, and reports brakes in the conditions of sets.
+type brakes struct {
+	brake *brake.Brake
+	// off means that decisions are not judged. What an earlier process has stopped then ends by itself.
+	off      bool
+	clock    clock.WithTicker
+	reporter *brake.Reporter
+	// sets are the sets to report.
+	sets workqueue.TypedRateLimitingInterface[string]
+}
+
+// newBrakes returns brakes that enqueue placements to be decided again. The caller sets the reporter.
+func newBrakes(options Options, enqueue func(fleet.Key, explain.Cause)) *brakes {
+	out := &brakes{
+		off: options.Brake == BrakeOff, clock: options.Clock,
+		sets: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](minConflictRetry, maxRetry)),
+	}
+	out.brake = brake.New(options.Clock, options.BrakeTimeout, out.sets.Add, func(key fleet.Key) {
+		enqueue(key, explain.Cause{Kind: live.KindManager, What: causeBrakeEnded})
+	})
+	return out
+}
+
+// judge counts what a decision removes, and returns the clusters that a brake keeps, each with the reason; nil for none.
+func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) map[string]string {
+	if b == nil || b.off {
+		return nil
+	}
+	leaving := decided.Departures(brake.HealthTaint)
+	if len(leaving) == 0 {
+		b.brake.Forget(decided.Key)
+		return nil
+	}
+	return b.brake.Judge(brake.Decision{
+		Key: decided.Key, Departures: leaving, SameSpec: sameSpec, SameReach: live.SameReach(input.Reach, decided.Trace.Reach()),
+		Kept: input.Braked, Snapshot: input.Snapshot,
+	})
+}
+
+// forget removes a placement that is no longer decided.
+func (b *brakes) forget(key fleet.Key) {
+	if b != nil {
+		b.brake.Forget(key)
+	}
+}
+
+// run reports brakes, and ends those that are over, until the context ends.
+func (b *brakes) run(ctx context.Context) {
+	go func() {
+		ticker := b.clock.NewTicker(brakePoll)
+		defer ticker.Stop()
+		defer b.sets.ShutDown()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				b.brake.Tick()
+			}
+		}
+	}()
+	for {
+		name, ended := b.sets.Get()
+		if ended {
+			return
+		}
+		err := b.reporter.Report(ctx, name)
+		if err == nil || apierrors.IsNotFound(err) {
+			b.sets.Forget(name)
+		} else {
+			b.sets.AddRateLimited(name)
+			if ctx.Err() == nil && !apierrors.IsConflict(err) {
+				log.FromContext(ctx).Info("WARNING: a brake is not reported yet; trying again", "set", name, "cause", err.Error())
+			}
+		}
+		b.sets.Done(name)
+	}
+}
+
+// RegisterBrakes registers the gauge of brakes. It must be called once per registry. The label is constant, since other controllers report
+// the other kinds of the metric.
+func RegisterBrakes(registry prometheus.Registerer, count func() int) {
+	set := &telemetry.Set{}
+	set.Add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: hold.MetricName, Help: hold.MetricHelp, ConstLabels: prometheus.Labels{"kind": string(hold.Brake)},
+	}, func() float64 { return float64(count()) }))
+	set.Register(registry)
+}
