@@ -3,11 +3,9 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -110,25 +108,16 @@ func (w *writerHub) createClients(ctx context.Context) error {
 	return w.readClusters(ctx)
 }
 
-// readClusters reads the clusters once the manager has removed the taints of healthy clusters, because no agent may restore
-// them.
+// readClusters reads the clusters. They are simulated, so that the manager leaves their taints as they are.
 func (w *writerHub) readClusters(ctx context.Context) error {
 	var list clusterv1.ManagedClusterList
-	err := wait.PollUntilContextTimeout(ctx, readPoll, noticeTimeout, true, func(ctx context.Context) (bool, error) {
-		list = clusterv1.ManagedClusterList{}
-		if err := w.admin.List(ctx, &list); err != nil {
-			return false, fmt.Errorf("reading the clusters: %w", err)
-		}
-		tainted := func(cluster clusterv1.ManagedCluster) bool { return len(cluster.Spec.Taints) > 0 }
-		return w.manager == nil || !slices.ContainsFunc(list.Items, tainted), nil
-	})
+	if err := w.admin.List(ctx, &list); err != nil {
+		return fmt.Errorf("reading the clusters: %w", err)
+	}
 	for i := range list.Items {
 		w.clusters = append(w.clusters, &list.Items[i])
 	}
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for the removal of the taints: %w", errNotNoticed)
-	}
-	return err
+	return nil
 }
 
 func policyRule(verb, resource string, names ...string) rbacv1.PolicyRule {
