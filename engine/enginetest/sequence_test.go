@@ -61,14 +61,14 @@ func (s *sequence) step() string {
 }
 
 // due reports whether a placement is to be decided again. An instant that is not stored is set anew, and an edit is judged anew while its
-// decision, or that what it names is known again, is not stored.
+// decision, or what of it is known again, is not stored.
 func (s *sequence) due(key fleet.Key) bool {
 	last := s.last[key]
 	if last == nil || s.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(s.live.State.Now) {
 		return true
 	}
 	past := plan.ReadLedger(s.live.State.Placements[key])
-	if last.Decided && (!past.SameSpec || past.UnknownReferences != "" && len(last.Unknown) == 0) {
+	if last.Decided && (!past.SameSpec || past.UnknownReferences != "" && past.UnknownReferences != last.Misconfigured.Message) {
 		return true
 	}
 	spec := s.live.State.Placements[key].Spec
