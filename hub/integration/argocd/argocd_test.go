@@ -55,9 +55,9 @@ func TestApplicationsFollow(t *testing.T) {
 		checkSame(t, many, a.awaitFollowed(t, 150))
 	})
 	t.Run("a decision that empties and fills", func(t *testing.T) {
-		a.patch(t, a.placement(0), `{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"cluster"}}}}]}}`)
+		a.resize(t, 0)
 		a.awaitFollowed(t, 0)
-		a.patch(t, a.placement(0), `{"spec":{"predicates":null}}`)
+		a.resize(t, 150)
 		a.awaitFollowed(t, 150)
 	})
 	seen.unwritten = slices.DeleteFunc(seen.unwritten, func(name string) bool { return name == "unwritten" })
