@@ -53,28 +53,50 @@ func newTestQueue(cores int) *fairQueue {
 	return newFairQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), cores)
 }
 
-// TestANamespaceWaitsForOneDecision fills the queue with one namespace. A placement of another is the next to be decided.
-func TestANamespaceWaitsForOneDecision(t *testing.T) {
-	queue := newTestQueue(2)
+// TestANamespaceLeavesACoreToTheOthers fills the queue with one namespace. A placement of another is decided while all cores but one are
+// busy, and not only once a decision ends.
+func TestANamespaceLeavesACoreToTheOthers(t *testing.T) {
+	const cores = 4
+	queue := newTestQueue(cores)
 	defer queue.ShutDown()
 	for n := range 40 {
 		queue.Add(requestOf(fmt.Sprintf("loud/%d", n)))
 	}
-	first, _ := queue.Get()
-	if _, shutdown := queue.Get(); shutdown {
-		t.Fatal("the queue has ended")
+	for range cores - 1 {
+		queue.Get()
 	}
-	queue.Add(requestOf("quiet/1"))
-	queue.Done(first)
-	// The namespace loud was before quiet in the round.
-	for range 2 {
+	got := make(chan reconcile.Request, 1)
+	go func() {
 		request, _ := queue.Get()
-		if request.Namespace == "quiet" {
-			return
-		}
-		queue.Done(request)
+		got <- request
+	}()
+	queue.Add(requestOf("quiet/1"))
+	if request := <-got; request.Namespace != "quiet" {
+		t.Errorf("%s got the last core", request)
 	}
-	t.Error("the other namespace is not served within a round")
+}
+
+// TestAWorkerThatWaitsForACoreGetsTheNext lets a worker wait while the only namespace has its cores.
+func TestAWorkerThatWaitsForACoreGetsTheNext(t *testing.T) {
+	queue := newTestQueue(2)
+	queue.Add(requestOf("a/1"))
+	queue.Add(requestOf("a/2"))
+	first, _ := queue.Get()
+	got := make(chan string, 1)
+	next := func() {
+		request, shutdown := queue.Get()
+		got <- fmt.Sprint(request, " ", shutdown)
+	}
+	go next()
+	queue.Release(first)
+	if request := <-got; request != "a/2 false" {
+		t.Errorf("the worker got %s", request)
+	}
+	go next()
+	queue.ShutDown()
+	if request := <-got; request != "/ true" {
+		t.Errorf("the worker got %s from a queue that has ended", request)
+	}
 }
 
 // TestTheBacklogStaysInTheQueue has more workers than cores, as the controller has. What is not decided counts as waiting.
@@ -137,7 +159,7 @@ func queueDepth(t *testing.T, name string) int {
 func TestEveryRequestIsServedWithACore(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		cores := 1 + random.IntN(5)
+		cores := 2 + random.IntN(5)
 		queue := newTestQueue(cores)
 		missing := map[reconcile.Request]bool{}
 		add := func(n int) {
@@ -165,15 +187,15 @@ func TestEveryRequestIsServedWithACore(t *testing.T) {
 				storing = append(storing, request)
 			case choice == 2 && len(storing) > 0:
 				queue.Done(take(&storing))
-			case len(deciding) > 0 && (random.IntN(4) == 0 || len(deciding) == cores):
+			case len(deciding) > 0 && (random.IntN(4) == 0 || !queue.waiting.available()):
 				queue.Done(take(&deciding))
-			case queue.Len() > 0:
-				request, _ := queue.Get() // a core is free
+			case queue.waiting.available():
+				request, _ := queue.Get()
 				deciding = append(deciding, request)
 				delete(missing, request)
 			}
-			if len(deciding) > cores || len(queue.cores) != len(deciding) {
-				t.Fatalf("seed %d: %d requests are decided, and %d of %d cores are held", seed, len(deciding), len(queue.cores), cores)
+			if len(deciding) > cores || len(queue.waiting.deciding) != len(deciding) {
+				t.Fatalf("seed %d: %d requests are decided, and %d of %d cores are held", seed, len(deciding), len(queue.waiting.deciding), cores)
 			}
 		}
 		if len(missing) > 0 {
