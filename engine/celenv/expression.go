@@ -39,7 +39,7 @@ const (
 	// Failed means that the expression could not be evaluated, or did not yield a bool. A missing label is an example.
 	Failed
 	// Missing means that the expression could not be evaluated because a claim or score of the cluster is missing or out of date. So it is
-	// where an expression that reads claims or scores takes an item of a list which is too short.
+	// where an expression that reads claims or scores takes an item of a list which is too short, and where a cluster has no claims at all.
 	Missing
 	// TooCostly means that the evaluation exceeded its cost limit.
 	TooCostly
@@ -108,7 +108,8 @@ func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return tooCostly()
-	case errors.As(err, &missingError{}), err != nil && e.reads.lists() && isOutOfRange(err):
+	case errors.As(err, &missingError{}), err != nil && e.reads.lists() && isOutOfRange(err),
+		err != nil && e.reads.facets&fleet.FacetClaims != 0 && strings.HasPrefix(err.Error(), noClaims):
 		out.Answer, out.Problem = Missing, err.Error()
 	case err != nil:
 		out.Answer, out.Problem = Failed, err.Error()
@@ -119,6 +120,9 @@ func (e *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	}
 	return out
 }
+
+// noClaims is the error of an expression that reads the list of the claims of a cluster which has none. The library has no type for it.
+const noClaims = "no such key: clusterClaims"
 
 // isOutOfRange reports whether an expression failed since a list is shorter than it expects. The library has no type for this error.
 func isOutOfRange(err error) bool {

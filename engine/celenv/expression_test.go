@@ -28,6 +28,8 @@ func subject() celenv.Subject {
 func TestEval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
+		// bare evaluates the expression on a cluster without labels and claims.
+		bare bool
 		want celenv.Outcome
 	}{
 		"a label":                  {text: `managedCluster.metadata.labels["env"] == "prod"`, want: celenv.Outcome{Answer: celenv.Yes}},
@@ -70,6 +72,14 @@ func TestEval(t *testing.T) {
 		"a claim that is missing fails": {
 			text: `managedCluster.claim("gpu") == ""`,
 			want: celenv.Outcome{Answer: celenv.Missing, Problem: `no claim "gpu"`},
+		},
+		"a claim of a list that is missing": {
+			text: `managedCluster.status.clusterClaims.exists(c, c.name == "version")`, bare: true,
+			want: celenv.Outcome{Answer: celenv.Missing, Problem: "no such key: clusterClaims"},
+		},
+		"another list that is missing": {
+			text: `managedCluster.spec.managedClusterClientConfigs.exists(c, c.url == "")`, bare: true,
+			want: celenv.Outcome{Answer: celenv.Failed, Problem: "no such key: managedClusterClientConfigs"},
 		},
 		"the first of the claims of a name that is missing": {
 			text: `managedCluster.status.clusterClaims.filter(c, c.name == "gpu")[0].value == ""`,
@@ -155,7 +165,11 @@ func TestEval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, got := range []celenv.Outcome{expression.Eval(subject()), expression.EvalAllFacets(subject())} {
+			of := subject()
+			if tc.bare {
+				of.Cluster = fleet.NewCluster(enginetest.Cluster("c").Obj())
+			}
+			for _, got := range []celenv.Outcome{expression.Eval(of), expression.EvalAllFacets(of)} {
 				got.Cost = 0
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("outcome (-want +got):\n%s", diff)

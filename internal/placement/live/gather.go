@@ -65,7 +65,7 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string
 	if !known {
 		return
 	}
-	if !p.decided {
+	if !p.decided && result.Decided {
 		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
 	}
 	s.fleet.await(key, result.Unknown)

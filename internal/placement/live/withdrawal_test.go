@@ -368,6 +368,39 @@ func TestWhatStaysAwayLeavesAfterTheGrace(t *testing.T) {
 	})
 }
 
+// TestARestartWhileNothingCanBeDecided loses labels while no manager runs, so that the expression fails on every cluster. Once it does not
+// any more, the clusters that still lack the label stay for the grace.
+func TestARestartWhileNothingCanBeDecided(t *testing.T) {
+	h, key := newHub(t), fleet.Key{Namespace: "ns", Name: "expression"}
+	p := enginetest.Placement(key.Namespace, key.Name).Obj()
+	p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`managedCluster.metadata.labels.env == "live"`}},
+	}}}
+	h.place(p)
+	h.decide(t)
+	for i := range 6 {
+		name := fmt.Sprint("c", i+1)
+		without := h.state.Clusters[name].DeepCopy()
+		delete(without.Labels, "env")
+		h.state.Add(without)
+	}
+	h.restart()
+	h.decide(t)
+	with := h.state.Clusters["c1"].DeepCopy()
+	with.Labels["env"] = "live"
+	h.put(with)
+	h.decide(t)
+	if got := h.decisions()[key.Name]; len(got) != 6 {
+		t.Errorf("selected: %v, want six clusters", got)
+	}
+	h.clock.Step(testGrace)
+	h.endGraces()
+	h.decide(t)
+	if diff := cmp.Diff([]string{"c1"}, h.decisions()[key.Name]); diff != "" {
+		t.Errorf("selected after the grace (-want +got):\n%s", diff)
+	}
+}
+
 func TestWithdrawals(t *testing.T) {
 	all := fleet.Key{Namespace: "ns", Name: "all"}
 	for name, test := range map[string]struct {
