@@ -1,4 +1,4 @@
-package attack
+package kit
 
 import (
 	"context"
@@ -15,26 +15,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/hub/hubtest/kit"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// sliceWatcher watches every slice of a hub. It records changes of decisions in namespaces whose decisions must not change.
-type sliceWatcher struct {
+// SliceWatcher watches every slice of a hub. It records changes of decisions that must not change.
+type SliceWatcher struct {
 	mu sync.Mutex
 	// slices are the clusters of every slice, by namespace and name of the slice.
 	slices map[types.NamespacedName]*clusterv1beta1.PlacementDecision
-	// mayMove are the namespaces whose decisions may change; nil: all namespaces.
-	mayMove map[string]bool
+	// mayMove reports whether the decision of a placement may change.
+	mayMove func(placement types.NamespacedName) bool
 	// before are the clusters of every placement at the start of the step.
 	before map[types.NamespacedName]string
 	moved  []string
 }
 
-// watchSlices watches until the end of the test.
-func watchSlices(t *testing.T) *sliceWatcher {
+// WatchSlices watches until the end of the test.
+func WatchSlices(t *testing.T, hub *hubtest.Hub) *SliceWatcher {
 	t.Helper()
-	to := kit.New(t, shared)
-	f := &sliceWatcher{slices: map[types.NamespacedName]*clusterv1beta1.PlacementDecision{}}
+	to := New(t, hub)
+	f := &SliceWatcher{slices: map[types.NamespacedName]*clusterv1beta1.PlacementDecision{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -50,7 +50,7 @@ func watchSlices(t *testing.T) *sliceWatcher {
 }
 
 // run lists the slices and watches them until the API server ends the watch.
-func (s *sliceWatcher) run(ctx context.Context, to *kit.Client) {
+func (s *SliceWatcher) run(ctx context.Context, to *Client) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := to.List(ctx, &list); err != nil {
 		return
@@ -84,7 +84,7 @@ func (s *sliceWatcher) run(ctx context.Context, to *kit.Client) {
 }
 
 // record records a change of a slice.
-func (s *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted bool) {
+func (s *SliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted bool) {
 	key := client.ObjectKeyFromObject(slice)
 	if deleted {
 		delete(s.slices, key)
@@ -92,7 +92,7 @@ func (s *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted b
 		s.slices[key] = slice
 	}
 	of := keyOf(slice)
-	if s.before == nil || s.mayMove[of.Namespace] {
+	if s.before == nil || s.mayMove(of) {
 		return
 	}
 	if now := s.clustersOf(of); now != s.before[of] {
@@ -101,7 +101,7 @@ func (s *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted b
 }
 
 // clustersOf returns the clusters of a placement, sorted.
-func (s *sliceWatcher) clustersOf(placement types.NamespacedName) string {
+func (s *SliceWatcher) clustersOf(placement types.NamespacedName) string {
 	out := map[string]bool{}
 	for _, slice := range s.slices {
 		if keyOf(slice) == placement {
@@ -113,11 +113,11 @@ func (s *sliceWatcher) clustersOf(placement types.NamespacedName) string {
 	return strings.Join(slices.Sorted(maps.Keys(out)), " ")
 }
 
-// begin starts a step in which the decisions of some namespaces may change.
-func (s *sliceWatcher) begin(free map[string]bool) {
+// Begin starts a step in which the decisions of some placements may change.
+func (s *SliceWatcher) Begin(mayMove func(placement types.NamespacedName) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mayMove, s.before = free, map[types.NamespacedName]string{}
+	s.mayMove, s.before = mayMove, map[types.NamespacedName]string{}
 	for _, slice := range s.slices {
 		if of := keyOf(slice); s.before[of] == "" {
 			s.before[of] = s.clustersOf(of)
@@ -125,8 +125,8 @@ func (s *sliceWatcher) begin(free map[string]bool) {
 	}
 }
 
-// end returns the forbidden changes since begin.
-func (s *sliceWatcher) end() []string {
+// End returns the forbidden changes since Begin.
+func (s *SliceWatcher) End() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.moved
@@ -134,11 +134,16 @@ func (s *sliceWatcher) end() []string {
 	return out
 }
 
-// clusters returns the current clusters of a placement.
-func (s *sliceWatcher) clusters(namespace, placement string) string {
+// Clusters returns the current clusters of a placement, sorted, divided by spaces.
+func (s *SliceWatcher) Clusters(namespace, placement string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clustersOf(types.NamespacedName{Namespace: namespace, Name: placement})
+}
+
+// keyOf returns the placement of a slice, by its label.
+func keyOf(slice *clusterv1beta1.PlacementDecision) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[clusterv1beta1.PlacementLabel]}
 }
 
 // resourceVersion is the version from which a watch starts.

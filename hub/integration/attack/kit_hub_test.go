@@ -42,7 +42,7 @@ type testHub struct {
 	random       *rand.Rand
 	admin        *user
 	reader       *kit.Client
-	follower     *sliceWatcher
+	follower     *kit.SliceWatcher
 	manager      *hubtest.Manager
 	tenants      []*tenant
 	sentinel     sentinel
@@ -60,7 +60,7 @@ func newTestHub(t *testing.T, seed uint64) *testHub {
 		t: t, random: rand.New(rand.NewPCG(seed, seed)), admin: newUser(t, "root", shared.Config()),
 		reader: kit.New(t, shared), tried: map[string]int{},
 	}
-	w.follower = watchSlices(t)
+	w.follower = kit.WatchSlices(t, shared)
 	w.manager = w.startManager()
 	t.Cleanup(func() {
 		w.manager.Stop()

@@ -105,7 +105,7 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 			want = otherSentinel
 		}
 		kit.Await(w.t, "the decision", func(context.Context) error {
-			if got := w.follower.clusters(sentinelNamespace, resource); got != want {
+			if got := w.follower.Clusters(sentinelNamespace, resource); got != want {
 				return fmt.Errorf("the manager has not seen a change of %s: the sentinel has [%s], want [%s]", resource, got, want)
 			}
 			return nil

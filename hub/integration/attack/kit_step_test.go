@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // step is a random action.
@@ -42,13 +44,13 @@ func (t *testHub) step() {
 	for _, namespace := range s.otherTenant.namespaces {
 		free[namespace] = free[namespace] || chosen.bothTenants
 	}
-	t.follower.begin(free)
+	t.follower.Begin(func(placement types.NamespacedName) bool { return free[placement.Namespace] })
 	chosen.do(s)
 	if !s.down {
 		t.checkLatency()
 	}
 	s.awaitEffects()
-	for _, moved := range t.follower.end() {
+	for _, moved := range t.follower.End() {
 		t.t.Errorf("a decision of another tenant changed: %s", moved)
 	}
 }
