@@ -57,7 +57,7 @@ func (r *Result) Departures(healthTaint func(key string) bool) []Departure {
 	return out
 }
 
-// departure returns how a cluster leaves. It has no facts if none is the cause.
+// departure returns how a cluster leaves. It has no facts if they are not the cause.
 func (t *Trace) departure(id fleet.ID, healthTaint func(key string) bool) Departure {
 	cluster := t.Snapshot.Cluster(id)
 	out := Departure{Cluster: t.Snapshot.Name(id), Sets: t.Sets(id)}

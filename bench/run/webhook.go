@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +16,6 @@ import (
 const (
 	// writeRounds is how often each kind of write is measured on each side.
 	writeRounds = 400
-	// readPoll is the interval of reading the clusters until the manager has updated them.
-	readPoll = 100 * time.Millisecond
 	// freeLabel needs no permission, guardedLabel needs its own permission.
 	freeLabel    = "bench"
 	guardedLabel = "info.open-cluster-management.io/bench"

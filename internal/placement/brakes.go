@@ -55,7 +55,7 @@ func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) 
 	}
 	leaving := decided.Departures(brake.HealthTaint)
 	if len(leaving) == 0 {
-		b.brake.Forget(decided.Key)
+		b.brake.Remove(decided.Key)
 		return nil
 	}
 	return b.brake.Judge(brake.Decision{
@@ -64,10 +64,10 @@ func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) 
 	})
 }
 
-// forget removes a placement that is no longer decided.
-func (b *brakes) forget(key fleet.Key) {
+// remove drops a placement that is no longer decided.
+func (b *brakes) remove(key fleet.Key) {
 	if b != nil {
-		b.brake.Forget(key)
+		b.brake.Remove(key)
 	}
 }
 

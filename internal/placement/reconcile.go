@@ -64,7 +64,7 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 	a = &attempt{key: key, record: r.record.Begin(key)}
 	if a.input, ok = r.stored.Gather(key, r.clock.Now()); !ok {
 		r.record.Remove(key)
-		r.brakes.forget(key)
+		r.brakes.remove(key)
 		r.metrics.Remove(key)
 		return a, false
 	}

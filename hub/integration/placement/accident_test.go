@@ -146,7 +146,7 @@ func (a *accidents) join(name, set string, i int) {
 // score returns the score of a cluster.
 func (a *accidents) score(cluster string, i int) *clusterv1alpha1.AddOnPlacementScore {
 	out := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "load"}}
-	out.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "free", Value: int32(i * 37 % 101)}} //nolint:gosec // below 101
+	out.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "free", Value: int32(i * 37 % 101)}}
 	return out
 }
 

@@ -1,6 +1,6 @@
 // Package brake stops evictions when too many clusters would leave placements at once for one kind of facts: labels, claims, scores or
 // taints. A label controller that fails, agents that report nothing and a script with a wrong list look like this, and so does an order. So
-// the clusters stay, a condition of the set says so, and a person or the end of the cause ends it.
+// the clusters stay, a condition of the set reports it, and a person or the end of the cause ends it.
 //
 // The brake counts what decisions remove. It decides nothing: the engine gets the clusters to keep.
 package brake
@@ -27,7 +27,7 @@ const (
 	span = time.Minute
 	// limit is the share of clusters or decisions, in percent, above which evictions stop: as for silence.
 	limit = 55
-	// minSize is the size of a fleet or of a set below which its share says nothing.
+	// minSize is the size of a fleet or of a set below which its share means nothing.
 	minSize = 10
 	// minPlacements and minClusters are how many must be concerned for the share of all decisions: less is the repair of one cluster.
 	minPlacements, minClusters = 5, 3
@@ -226,7 +226,7 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 	for _, fact := range leaving.Facts {
 		id := ID{clusterv1beta2.GlobalClusterSetName, fact}
 		counted := b.tally(id)
-		counted.decisions.forget(now)
+		counted.decisions.drop(now)
 		if left := counted.decisions.count(); left == 0 || now.Sub(counted.countedAt) >= span {
 			counted.all, counted.countedAt = s.TotalDecisions()+left, now
 		}
@@ -272,8 +272,8 @@ var words = map[engine.Fact]string{ //nolint:gochecknoglobals // a constant that
 	engine.Labels: "labels", engine.Claims: "claims", engine.Scores: "scores", engine.Taints: "taints",
 }
 
-// Forget removes a placement that is no longer decided.
-func (b *Brake) Forget(key fleet.Key) {
+// Remove drops a placement that is no longer decided.
+func (b *Brake) Remove(key fleet.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.release(key)

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/placement/brake"
 )
 
-// bench has a brake over a fleet of 20 clusters, of which the first ten are in the set a and the others in the set b.
+// bench has a brake over a fleet of 20 clusters: the first ten are in the set a and the others in the set b.
 type bench struct {
 	*brake.Brake
 	clock   *clocktesting.FakePassiveClock
@@ -198,7 +198,7 @@ func TestABrakeEnds(t *testing.T) {
 	})
 	t.Run("a minute after the cause went", func(t *testing.T) {
 		b := braked(0)
-		b.Forget(key)
+		b.Remove(key)
 		pass(b, time.Minute-1)
 		expect(t, "brakes", b.Count(), 1)
 		pass(b, 1)

@@ -13,9 +13,9 @@ type occurrence[K comparable] struct {
 	at  time.Time
 }
 
-// note records that something happens now, and forgets what happened before the span.
+// note records that something happens now, and drops what happened before the span.
 func (w *window[K]) note(key K, now time.Time) {
-	w.forget(now)
+	w.drop(now)
 	if w.last == nil {
 		w.last = map[K]time.Time{}
 	}
@@ -26,7 +26,7 @@ func (w *window[K]) note(key K, now time.Time) {
 	w.queue = append(w.queue, occurrence[K]{key, now})
 }
 
-func (w *window[K]) forget(now time.Time) {
+func (w *window[K]) drop(now time.Time) {
 	n := 0
 	for ; n < len(w.queue) && now.Sub(w.queue[n].at) >= span; n++ {
 		if old := w.queue[n]; w.last[old.key].Equal(old.at) {
