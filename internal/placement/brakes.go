@@ -31,7 +31,7 @@ type brakes struct {
 	// off means that decisions are not judged. What an earlier process has stopped then ends by itself.
 	off      bool
 	clock    clock.WithTicker
-	reporter *brake.Reporter
+	reporter *brakeReporter
 	// sets are the sets to report.
 	sets workqueue.TypedRateLimitingInterface[string]
 }
@@ -91,7 +91,7 @@ func (b *brakes) run(ctx context.Context) {
 		if ended {
 			return
 		}
-		err := b.reporter.Report(ctx, name)
+		err := b.reporter.report(ctx, name)
 		if err == nil || apierrors.IsNotFound(err) {
 			b.sets.Forget(name)
 		} else {

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/placement/brake"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/placement/live"
 )
@@ -54,8 +53,8 @@ type Hub interface {
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), mgr.GetAPIReader(), options)
-	source.brakes.reporter = &brake.Reporter{
-		Brake: source.brakes.brake, Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("placement-controller"),
+	source.brakes.reporter = &brakeReporter{
+		brake: source.brakes.brake, client: mgr.GetClient(), recorder: mgr.GetEventRecorder("placement-controller"),
 	}
 	RegisterBrakes(metrics.Registry, source.brakes.brake.Count)
 	decider := &reconciler{

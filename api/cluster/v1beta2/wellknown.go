@@ -35,7 +35,7 @@ const (
 	// ConfirmedSelectorReasonAnnotation has the reason of the user who confirmed it.
 	ConfirmedSelectorReasonAnnotation = "berth-project.io/confirmed-reason"
 
-	// BrakeReleasedAnnotation on a ManagedClusterSet has an instant as RFC 3339: the brakes of the set that began then or earlier are released.
+	// BrakeReleasedAnnotation on a ManagedClusterSet has an instant as RFC 3339: the brakes of the set that began by then are released.
 	// An instant that is more than five minutes ahead of the clock of the manager has no effect. Writing it takes the permission to update
 	// managedclustersets/brake.
 	BrakeReleasedAnnotation = "berth-project.io/brake-released"

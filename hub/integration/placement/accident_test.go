@@ -132,7 +132,8 @@ func (a *accidents) set(number int) string { return fmt.Sprintf("%s-s%d", a.base
 // join stores a cluster with labels, claims and a score.
 func (a *accidents) join(name, set string, i int) {
 	a.t.Helper()
-	cluster := kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, set, "tier", []string{"gold", "silver"}[i%2], "region", fmt.Sprint("r", i%4))
+	cluster := kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, set, "tier", []string{"gold", "silver"}[i%2],
+		"region", fmt.Sprint("r", i%4))
 	claims := []clusterv1.ManagedClusterClaim{{Name: "version", Value: "1." + fmt.Sprint(30+i%3)}, {Name: "platform", Value: "metal"}}
 	cluster.Status.ClusterClaims = claims
 	a.MustCreateWithStatus(cluster)
@@ -313,7 +314,8 @@ func (a *accidents) awaitDecided() {
 	a.t.Helper()
 	a.markers++
 	a.MustMerge(a.marker(), fmt.Sprintf(`{"spec":{"tolerations":[{"key":"t%d","operator":"Exists"}]}}`, a.markers))
-	a.AwaitObservedCondition(a.marker(), clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, clusterv1beta1.ReasonAllManagedClusterSetsEmpty)
+	a.AwaitObservedCondition(a.marker(), clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse,
+		clusterv1beta1.ReasonAllManagedClusterSetsEmpty)
 }
 
 // awaitMadeAnew waits until the placements that were made anew have the clusters that they had.

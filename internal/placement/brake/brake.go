@@ -104,8 +104,8 @@ type state struct {
 	endsAt time.Time
 }
 
-// New returns a brake. It ends by itself after the timeout; 0: never. Changed is called for a set whose conditions may have changed, wake for
-// a placement that has to be decided again; neither may block.
+// New returns a brake. It ends by itself after the timeout; 0: never. Changed is called for a set whose conditions may have changed, wake
+// for a placement that has to be decided again; neither may block.
 func New(at clock.PassiveClock, timeout time.Duration, changed func(set string), wake func(fleet.Key)) *Brake {
 	return &Brake{
 		clock: at, timeout: timeout, changed: changed, wake: wake,
@@ -258,8 +258,8 @@ func (b *Brake) engage(id ID, now time.Time, found string) {
 	if _, on := b.engaged[id]; on || now.Before(b.releasedUntil[id.Set]) {
 		return
 	}
-	b.engaged[id] = newState(now.Truncate(time.Second), now.Add(quiet), fmt.Sprintf("%s by their %s. They stay selected until that is mended. "+
-		"To let them leave: kubectl berth holds release managedclusterset/%s --hold Brake --reason WHY", found, words[id.Fact], id.Set))
+	b.engaged[id] = newState(now.Truncate(time.Second), now.Add(quiet), fmt.Sprintf("%s by their %s. "+
+		"They stay selected until that is mended. To let them leave: kubectl berth holds release managedclusterset/%s --hold Brake --reason WHY", found, words[id.Fact], id.Set))
 	b.changed(id.Set)
 }
 

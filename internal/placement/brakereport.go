@@ -1,4 +1,4 @@
-package brake
+package placement
 
 import (
 	"context"
@@ -14,23 +14,24 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/placement/brake"
 )
 
-// Reporter writes the conditions of brakes into sets.
-type Reporter struct {
-	Brake    *Brake
-	Client   client.Client
-	Recorder events.EventRecorder
+// brakeReporter writes the conditions of brakes into sets.
+type brakeReporter struct {
+	brake    *brake.Brake
+	client   client.Client
+	recorder events.EventRecorder
 }
 
-// Report writes the conditions of the brakes of a set, if they have changed. A set that does not exist is left out.
-func (r *Reporter) Report(ctx context.Context, name string) error {
-	conditions := r.Brake.Conditions(name)
+// report writes the conditions of the brakes of a set, if they have changed. A set that does not exist is left out.
+func (b *brakeReporter) report(ctx context.Context, name string) error {
+	conditions := b.brake.Conditions(name)
 	if len(conditions) == 0 {
 		return nil
 	}
 	set := &clusterv1beta2.ManagedClusterSet{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
+	if err := b.client.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
 		return fmt.Errorf("reading ManagedClusterSet %s: %w", name, err)
 	}
 	next := set.DeepCopy()
@@ -44,7 +45,7 @@ func (r *Reporter) Report(ctx context.Context, name string) error {
 	if equality.Semantic.DeepEqual(next.Status, set.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, next, apply.Fenced(set)); err != nil {
+	if err := b.client.Status().Patch(ctx, next, apply.Fenced(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", name, err)
 	}
 	for _, condition := range conditions {
@@ -57,7 +58,7 @@ func (r *Reporter) Report(ctx context.Context, name string) error {
 			kind, what = corev1.EventTypeWarning, "WARNING: evictions are stopped"
 		}
 		log.FromContext(ctx).Info(what, "set", name, "condition", condition.Type, "message", condition.Message)
-		r.Recorder.Eventf(next, nil, kind, condition.Reason, "Evict", "%s", condition.Message)
+		b.recorder.Eventf(next, nil, kind, condition.Reason, "Evict", "%s", condition.Message)
 	}
 	return nil
 }
