@@ -55,7 +55,7 @@ func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) 
 	}
 	leaving := decided.Departures(brake.HealthTaint)
 	if len(leaving) == 0 {
-		b.brake.Remove(decided.Key)
+		b.brake.Qualify(decided.Key)
 		return nil
 	}
 	return b.brake.Judge(brake.Decision{

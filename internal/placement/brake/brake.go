@@ -7,6 +7,7 @@ package brake
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -235,7 +236,8 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 		counted.decisions.note(decision{key, leaving.Cluster}, now)
 		clusters, all := counted.clusters.count(), s.ClustersWith(fleet.TermExists).Count()
 		switch {
-		case all >= minSize && exceeds(clusters, all):
+		case all < minSize:
+		case exceeds(clusters, all):
 			b.engage(id, now, fmt.Sprintf("%d of %s would have left placements within %s", clusters, phrase.Count(all, "cluster"), span))
 		case clusters >= minClusters && counted.placements.count() >= minPlacements && exceeds(counted.decisions.count(), counted.all):
 			b.engage(id, now, fmt.Sprintf("%d of the %d decisions of the hub would have gone within %s", counted.decisions.count(),
@@ -259,7 +261,8 @@ func (b *Brake) engage(id ID, now time.Time, found string) {
 		return
 	}
 	b.engaged[id] = newState(now.Truncate(time.Second), now.Add(quiet), fmt.Sprintf("%s by their %s. "+
-		"They stay selected until that is mended. To let them leave: kubectl berth holds release managedclusterset/%s --hold Brake --reason WHY", found, words[id.Fact], id.Set))
+		"They stay selected until that is mended. To let them leave: kubectl berth holds release managedclusterset/%s --hold Brake --reason WHY",
+		found, words[id.Fact], id.Set))
 	b.changed(id.Set)
 }
 
@@ -272,11 +275,22 @@ var words = map[engine.Fact]string{ //nolint:gochecknoglobals // a constant that
 	engine.Labels: "labels", engine.Claims: "claims", engine.Scores: "scores", engine.Taints: "taints",
 }
 
-// Remove drops a placement that is no longer decided.
+// Qualify records that every cluster of a placement qualifies.
+func (b *Brake) Qualify(key fleet.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.release(key)
+}
+
+// Remove drops a placement that is no longer decided. What has left it does not count any more.
 func (b *Brake) Remove(key fleet.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.release(key)
+	for _, counted := range b.counted {
+		delete(counted.placements.last, key)
+		maps.DeleteFunc(counted.decisions.last, func(of decision, _ time.Time) bool { return of.placement == key })
+	}
 }
 
 // release removes what brakes keep of a placement.

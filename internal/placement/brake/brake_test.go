@@ -160,6 +160,18 @@ func TestWhatIsNotCounted(t *testing.T) {
 			b.clock.SetTime(enginetest.Epoch.Add(time.Minute))
 			return b.judge("p", b.leaving(engine.Labels, 5, 6))
 		},
+		"decisions of placements that are gone": func(b *bench) []string {
+			for i := range 6 {
+				b.state.Add(enginetest.Placement("ns", fmt.Sprintf("p%d", i)).Obj())
+				b.state.Add(enginetest.Slice("ns", fmt.Sprintf("p%d", i), 1, "c00", "c01", "c12").Obj())
+			}
+			var out []string
+			for i := range 6 {
+				out = append(out, b.judge(fmt.Sprintf("p%d", i), b.leaving(engine.Scores, 0, 1, 12))...)
+				b.Remove(fleet.Key{Namespace: "ns", Name: fmt.Sprintf("p%d", i)})
+			}
+			return out
+		},
 		"a set of nine clusters": func(b *bench) []string {
 			delete(b.state.Clusters, "c09")
 			return b.judge("p", b.leaving(engine.Labels, numbers(0, 9)...))
@@ -198,7 +210,7 @@ func TestABrakeEnds(t *testing.T) {
 	})
 	t.Run("a minute after the cause went", func(t *testing.T) {
 		b := braked(0)
-		b.Remove(key)
+		b.Qualify(key)
 		pass(b, time.Minute-1)
 		expect(t, "brakes", b.Count(), 1)
 		pass(b, 1)
