@@ -2,7 +2,9 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
@@ -38,7 +40,7 @@ type Departure struct {
 }
 
 // Departures returns the clusters that the decision removes because of facts about them, by name. Not among them are clusters that are
-// being deleted, or that have a taint of the health controller, and what an edit of the placement removes.
+// being deleted, denied or revoked, or that have a taint of the health controller, and what an edit of the placement removes.
 func (r *Result) Departures(healthTaint func(key string) bool) []Departure {
 	if !r.Decided {
 		return nil
@@ -61,6 +63,9 @@ func (r *Result) Departures(healthTaint func(key string) bool) []Departure {
 func (t *Trace) departure(id fleet.ID, healthTaint func(key string) bool) Departure {
 	cluster := t.Snapshot.Cluster(id)
 	out := Departure{Cluster: t.Snapshot.Name(id), Sets: t.Sets(id)}
+	if t.revoked(cluster) || slices.ContainsFunc(t.tolerated.Untolerated(id), healthTaint) {
+		return out
+	}
 	switch found := t.VerdictWithoutRank(id); found.Code {
 	case verdict.OutsideSets:
 		out.Sets, out.OutsideSets, out.Facts = t.scope.eligible, true, []Fact{Labels}
@@ -73,9 +78,7 @@ func (t *Trace) departure(id fleet.ID, healthTaint func(key string) bool) Depart
 			out.Facts = append(out.Facts, unmetFacts(tier.Predicate, cluster)...)
 		}
 	case verdict.Tainted, verdict.Expired:
-		if !slices.ContainsFunc(t.tolerated.Untolerated(id), healthTaint) {
-			out.Facts = []Fact{Taints}
-		}
+		out.Facts = []Fact{Taints}
 	case verdict.ConstraintBlocked:
 		if argument, ok := found.Argument.(verdict.Constraint); ok {
 			out.Facts = []Fact{factOf(t.topologyOf(argument.Term).Source)}
@@ -92,6 +95,12 @@ func (t *Trace) departure(id fleet.ID, healthTaint func(key string) bool) Depart
 	slices.Sort(out.Facts)
 	out.Facts = slices.Compact(out.Facts)
 	return out
+}
+
+// revoked reports whether a user took a cluster out of an eligible set without a grace.
+func (t *Trace) revoked(cluster *fleet.Cluster) bool {
+	set, _, found := strings.Cut(cluster.Object.Annotations[clusterv1beta2.RevokedSetAnnotation], "/")
+	return found && slices.Contains(t.scope.eligible, set) && cluster.Object.Labels[clusterv1beta2.ClusterSetLabel] != set
 }
 
 // topologyOf returns the topology of a term.

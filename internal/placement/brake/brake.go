@@ -350,6 +350,9 @@ func (b *Brake) Observe(set *clusterv1beta2.ManagedClusterSet) {
 		if on && !ended && b.engaged[id] == nil {
 			b.engaged[id] = newState(condition.LastTransitionTime.Time, now.Add(restored), condition.Message)
 		}
+		if b.engaged[id] != nil && !on { // it is not stored yet, or the set was made anew
+			b.changed(set.Name)
+		}
 		if engaged := b.engaged[id]; engaged != nil && !releasedBy.Before(engaged.since) {
 			b.releasedUntil[set.Name] = now.Add(released)
 			b.end(id, "Released by a user: the clusters leave")
@@ -379,17 +382,6 @@ func (b *Brake) Conditions(set string) []metav1.Condition {
 
 func factOf(condition metav1.Condition) engine.Fact {
 	return engine.Fact(strings.TrimPrefix(condition.Type, clusterv1beta2.ManagedClusterSetConditionBraked))
-}
-
-// Drop removes the brakes of a set that is gone.
-func (b *Brake) Drop(set string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, fact := range engine.Facts() {
-		delete(b.engaged, ID{set, fact})
-		delete(b.counted, ID{set, fact})
-		delete(b.over, ID{set, fact})
-	}
 }
 
 // Count returns how many brakes are on.

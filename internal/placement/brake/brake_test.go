@@ -256,6 +256,13 @@ func TestABrakeEnds(t *testing.T) {
 		expect(t, "brakes", next.Count(), 1)
 		expect(t, "kept", next.judge("p", next.leaving(engine.Labels, 0)), []string{"c00"})
 	})
+	t.Run("not with a set that is made anew, which gets the condition again", func(t *testing.T) {
+		b := braked(0)
+		b.changed = nil
+		b.Observe(enginetest.Set("a").Obj())
+		expect(t, "brakes", b.Count(), 1)
+		expect(t, "sets to report", b.changed, []string{"a"})
+	})
 	t.Run("a stale condition does not bring it back", func(t *testing.T) {
 		b := braked(time.Hour)
 		stale := b.stored("a")

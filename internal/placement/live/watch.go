@@ -22,7 +22,7 @@ func Watch(ctx context.Context, informers cache.Cache, f *Fleet, s *Stored, b *b
 			func(_, score *clusterv1alpha1.AddOnPlacementScore) { f.SetScore(score) }, f.DeleteScore),
 		informer.To(&clusterv1beta2.ManagedClusterSet{},
 			func(before, set *clusterv1beta2.ManagedClusterSet) { b.Observe(set); f.SetSet(before, set) },
-			func(set *clusterv1beta2.ManagedClusterSet) { b.Drop(set.Name); f.DeleteSet(set) }),
+			f.DeleteSet),
 		informer.To(&clusterv1beta2.ManagedClusterSetBinding{},
 			func(_, b *clusterv1beta2.ManagedClusterSetBinding) { f.SetBinding(b) }, f.DeleteBinding),
 		informer.To(&clusterv1beta1.Placement{}, func(_, p *clusterv1beta1.Placement) { s.SetPlacement(p) }, s.DeletePlacement),
