@@ -122,7 +122,7 @@ func (v *view) steady(weight int) map[string]int {
 	return out
 }
 
-// allocatable uses the scale of the clusters that are candidates whatever was decided before.
+// allocatable uses the scale of the candidates.
 func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	amount := map[string]float64{}
 	for name := range v.in {
@@ -133,10 +133,8 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 		}
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, name := range v.notRetained() {
-		if a, known := amount[name]; known {
-			least, most = min(least, a), max(most, a)
-		}
+	for _, a := range amount {
+		least, most = min(least, a), max(most, a)
 	}
 	out := map[string]int{}
 	for name, a := range amount {
@@ -146,20 +144,6 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 		default:
 			out[name] = int(math.Trunc(((min(max(a, least), most)-least)/(most-least) - 0.5) * 2 * 100))
 		}
-	}
-	return out
-}
-
-// notRetained returns the clusters that qualify as newcomers too, or all clusters if no cluster does.
-func (v *view) notRetained() []string {
-	var out []string
-	for name := range v.in {
-		if retained := v.retainedOnly[name] || v.selected[name] && v.rejectedIfNew(name); !retained {
-			out = append(out, name)
-		}
-	}
-	if len(out) == 0 {
-		return names(v.in)
 	}
 	return out
 }

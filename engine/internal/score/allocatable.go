@@ -2,17 +2,15 @@ package score
 
 import (
 	"math"
-	"slices"
 
 	"github.com/berth-project/berth/engine/fleet"
 )
 
 // allocatable prefers clusters that can allocate more of a resource: from -100 for the least of all candidates to 100 for
 // the most, and 100 for each if all have the same. It reads status.allocatable and capacity. A cluster that does not
-// report the resource gets 0, the middle. The scale is the range of the candidates that are not retained only. If all are
-// retained only, it is the range of all.
+// report the resource gets 0, the middle.
 func allocatable(in Input, of fleet.Amounts, values []int32) {
-	least, most := allocatableRange(in, &of)
+	least, most := allocatableRange(in.Candidates, &of)
 	for i, id := range in.Candidates {
 		switch has := of.Of(id); {
 		case !has.Known:
@@ -28,12 +26,11 @@ func allocatable(in Input, of fleet.Amounts, values []int32) {
 }
 
 // allocatableRange returns the lowest and highest amount of a candidate; least exceeds most if no amount is known.
-func allocatableRange(in Input, of *fleet.Amounts) (least, most float64) {
+func allocatableRange(candidates []fleet.ID, of *fleet.Amounts) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
-	allRetained := in.RetainedOnly.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.RetainedOnly.Test(id) })
-	for _, id := range in.Candidates {
+	for _, id := range candidates {
 		has := of.Of(id)
-		if !has.Known || !allRetained && in.RetainedOnly.Test(id) {
+		if !has.Known {
 			continue
 		}
 		if has.Amount < least {

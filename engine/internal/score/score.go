@@ -26,7 +26,7 @@ type Input struct {
 	// differ.
 	Incumbents *bitset.BitSet
 	// RetainedOnly are the candidates that passed a filter only because they are incumbents. They stop being candidates
-	// once they are dropped, so no value of another cluster may depend on them.
+	// once they are dropped. Selection reads it; scores do not.
 	RetainedOnly *bitset.BitSet
 	// Penalized are the candidates with a PreferNoSelect taint that is not tolerated. Selection reads it; scores do not.
 	Penalized *bitset.BitSet

@@ -28,7 +28,7 @@ func (c *chooser) stabilize(incumbents *bitset.BitSet, sameSpec bool) *bitset.Bi
 
 // choose returns the choice of the pass. Final is set if a run that starts from it chooses the same. That holds without spread
 // and with at most one anti-affinity term: being chosen only raises a cluster's score, and the best of its domain stays the
-// best.
+// best. It does not hold if a cluster is dropped that is no candidate then, since the scale of resources may change.
 func (p *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	none := p.chooser.in.Snapshot.EmptySet()
 	unstable := p.unstable(sameSpec)
@@ -39,7 +39,8 @@ func (p *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	if p.termsCross() {
 		chosen = p.withoutShrinking(chosen)
 	}
-	return chosen, unstable.None() && len(p.chooser.program.Spread) == 0 && len(p.chooser.program.AntiAffinity) <= 1
+	final = unstable.None() && len(p.chooser.program.Spread) == 0 && len(p.chooser.program.AntiAffinity) <= 1
+	return chosen, final && (p.chooser.in.RetainedOnly.None() || p.chooser.in.RetainedOnly.Difference(chosen).None())
 }
 
 // termsCross reports whether a newcomer may take the place of several incumbents: it shares a domain of anti-affinity with one, and
