@@ -7,9 +7,12 @@ import (
 
 // stabilization is how long a cluster of an earlier tier must qualify before it displaces one of a later tier.
 func (r *run) stabilization() time.Duration {
-	policy := r.spec.FailbackPolicy
-	if policy == nil || policy.StabilizationSeconds == nil || len(r.spec.Tiers) == 0 {
+	if len(r.spec.Tiers) == 0 {
 		return 0
+	}
+	policy := r.spec.FailbackPolicy
+	if policy == nil || policy.StabilizationSeconds == nil {
+		return 5 * time.Minute
 	}
 	return time.Duration(*policy.StabilizationSeconds) * time.Second
 }

@@ -72,7 +72,7 @@ func (s *sequence) due(key fleet.Key) bool {
 		return true
 	}
 	spec := s.live.State.Placements[key].Spec
-	dates := spec.DisruptionPolicy != nil || spec.FailbackPolicy != nil
+	dates := spec.DisruptionPolicy != nil || spec.FailbackPolicy != nil || len(spec.Tiers) > 0
 	return dates && (!last.Decided || !plan.Diff(last, s.live.State.Stored(key), s.live.State.Now).Empty())
 }
 

@@ -196,7 +196,7 @@ func takeStep(w *enginetest.State, key fleet.Key, cluster string, step explain.S
 	case explain.Skew:
 		p.Spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = step.Number
 	case explain.FailBack:
-		p.Spec.FailbackPolicy.StabilizationSeconds = new(int32(0))
+		p.Spec.FailbackPolicy = &clusterv1beta1.FailbackPolicy{StabilizationSeconds: new(int32(0))}
 	default:
 		p.Generation = generation
 		takePlacementStep(w, p, c, step)

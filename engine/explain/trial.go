@@ -112,7 +112,7 @@ func (t *trial) take(s Step) string { //nolint:funlen // one case for each kind 
 		term.MaxSkew = s.Number
 		return fmt.Sprintf("raise maxSkew of the spread over %s to %d", topologyOf(*term), s.Number)
 	case FailBack:
-		spec.FailbackPolicy = nil
+		spec.FailbackPolicy = &clusterv1beta1.FailbackPolicy{StabilizationSeconds: new(int32(0))}
 		return "set failbackPolicy.stabilizationSeconds to 0"
 	default:
 		return "wait until " + timeText(*s.At)

@@ -39,7 +39,7 @@ func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, fi
 	faults = append(faults, errs...)
 	out.Tiers, errs = compileTiers(spec.Tiers, env, path.Child("tiers"))
 	faults = append(faults, errs...)
-	out.Stabilization, errs = compileFailback(spec.FailbackPolicy, path.Child("failbackPolicy"))
+	out.Stabilization, errs = compileFailback(spec.FailbackPolicy, len(spec.Tiers) > 0, path.Child("failbackPolicy"))
 	faults = append(faults, errs...)
 	out.Budget, errs = compileBudget(spec.DisruptionPolicy, path.Child("disruptionPolicy"))
 	faults = append(faults, errs...)

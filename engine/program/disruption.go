@@ -36,8 +36,16 @@ func (b Budget) Allows(selected int) int {
 	return b.Count
 }
 
-func compileFailback(in *clusterv1beta1.FailbackPolicy, path *field.Path) (time.Duration, field.ErrorList) {
-	if in == nil || in.StabilizationSeconds == nil {
+// defaultStabilization is the wait of clusters of an earlier tier where the placement gives none: a cluster that fails and recovers again and
+// again displaces nothing.
+const defaultStabilization = 5 * time.Minute
+
+func compileFailback(in *clusterv1beta1.FailbackPolicy, tiers bool, path *field.Path) (time.Duration, field.ErrorList) {
+	switch {
+	case in != nil && in.StabilizationSeconds != nil:
+	case tiers:
+		return defaultStabilization, nil
+	default:
 		return 0, nil
 	}
 	seconds := *in.StabilizationSeconds

@@ -26,10 +26,10 @@ type ClusterTier struct {
 // FailbackPolicy is when clusters of an earlier tier take over again.
 type FailbackPolicy struct {
 	// How many seconds without interruption a cluster of an earlier tier must
-	// qualify before it displaces a selected cluster of a later tier. Defaults to 0,
-	// which is at once. With 300, a cluster that repeatedly fails and recovers
-	// displaces nothing. A free place is always filled at once. A change of the spec
-	// does not wait.
+	// qualify before it displaces a selected cluster of a later tier. Defaults to
+	// 300, also without a failback policy, so that a cluster that repeatedly fails
+	// and recovers displaces nothing. 0 is at once. A free place is always filled at
+	// once. A change of the spec does not wait.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
