@@ -50,7 +50,7 @@ type Result struct {
 	Unknown []program.Reference
 	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.
 	RecheckAt time.Time
-	// Retained are the selected clusters that stay only because of the grace after a start, sorted.
+	// Retained are the selected clusters that stay, or stay in their groups, only because of the grace after a start, sorted.
 	Retained []string
 	// Ledger is to be stored with the placement. Without a decision, the stored ledger stays.
 	Ledger ledger.Ledger

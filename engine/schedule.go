@@ -62,8 +62,11 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(make([]fleet.ID, 0, passed.Count())), Incumbents: incumbents,
 			RetainedOnly: t.retainedOnly(), Penalized: t.tolerated.Penalized,
 		},
-		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,
+		Scope: t.scope.candidates, Tier: t.tiers(), Past: past, Retained: t.placesKept(incumbents),
 	}, p)
+	if byRank := t.Ranking.Retained(); byRank.Any() {
+		t.retained = t.retained.Union(byRank)
+	}
 	if len(p.Groups.Groups) > 0 {
 		basis = t.groupBasis(incumbents)
 		if problem, until, ok := p.LastOverrun(basis); ok {
@@ -73,11 +76,12 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	}
 	assigned := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key), ScoreReads: &t.grouped,
-		Evaluation: t.matched.Evaluation(),
+		Evaluation: t.matched.Evaluation(), Retained: t.groupsKept(incumbents),
 	})
 	if assigned.Failed != "" {
 		return t.failedOverCost(basis, pluginGroup+":"+assigned.Failed)
 	}
+	t.inGroups = assigned.Retained
 	return t.result(assigned)
 }
 
@@ -144,7 +148,7 @@ func (t *Trace) result(assigned group.Assignment) *Result {
 		Failing:        t.failingNames(),
 		Ledger:         t.Ranking.Ledger,
 		RecheckAt:      t.recheckAt(),
-		Retained:       t.names(t.retained),
+		Retained:       t.retainedNames(),
 		Trace:          t,
 	}
 }
@@ -257,7 +261,7 @@ func (t *Trace) recheckAt() time.Time {
 	if t.Ranking != nil {
 		note(t.failingUntil(t.heldByExpression()))
 	}
-	if t.retained.Any() {
+	if t.retained.Any() || len(t.inGroups) > 0 {
 		note(t.Snapshot.Retention.Until)
 	}
 	if t.Ranking != nil {

@@ -28,6 +28,8 @@ type Trace struct {
 	standing *bitset.BitSet
 	// retained are the incumbents that stay because the manager started a short time ago.
 	retained *bitset.BitSet
+	// inGroups are the clusters that stay in their groups for the same reason, by name.
+	inGroups []string
 	kept     *bitset.BitSet
 }
 

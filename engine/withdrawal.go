@@ -46,11 +46,41 @@ func (t *Trace) retain(incumbents *bitset.BitSet) {
 	}
 }
 
+// placesKept returns the candidates that stay whatever their rank while the grace after a start lasts; nil without it. What a cluster is
+// ranked by may have gone while no manager ran, and may decide only once its rivals are back. So these are all incumbents.
+func (t *Trace) placesKept(incumbents *bitset.BitSet) *bitset.BitSet {
+	if !t.hold.Past.SameSpec || !t.Snapshot.Now.Before(t.Snapshot.Retention.Until) {
+		return nil
+	}
+	return incumbents.Intersection(t.tolerated.In)
+}
+
+// groupsKept returns the incumbents that stay in their groups while the grace after a start lasts; nil without it.
+func (t *Trace) groupsKept(incumbents *bitset.BitSet) *bitset.BitSet {
+	if !t.hold.Past.SameSpec {
+		return nil
+	}
+	return t.Snapshot.Retained(incumbents)
+}
+
+// retainedNames returns the clusters that stay, or stay in their groups, because of the grace after a start, by name.
+func (t *Trace) retainedNames() []string {
+	if len(t.inGroups) == 0 {
+		return t.names(t.retained)
+	}
+	out := append(t.names(t.retained), t.inGroups...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // withdrawal returns by what withdrawal a selected cluster leaves once the grace has ended.
 func (t *Trace) withdrawal(id fleet.ID) string {
 	if t.retained.Test(id) {
-		return "leaves at " + t.Snapshot.Retention.Until.UTC().Format(time.RFC3339) +
-			": the manager started a short time ago, and the cluster no longer qualifies by its sets, labels or claims"
+		why := "the cluster no longer qualifies by its sets, labels or claims"
+		if t.Ranking.Retained().Test(id) {
+			why = "its place would go to another cluster by what changed meanwhile"
+		}
+		return "leaves at " + t.Snapshot.Retention.Until.UTC().Format(time.RFC3339) + ": the manager started a short time ago, and " + why
 	}
 	cluster := t.Snapshot.Cluster(id)
 	var gone []string

@@ -48,6 +48,8 @@ type Input struct {
 	Prior []fleet.Slice
 	// ScoreReads records which scores the expressions read. It may be nil.
 	ScoreReads *filter.ScoreReads
+	// Retained are the selected clusters that stay in their groups though they no longer match: in the grace after a start. Nil for none.
+	Retained *bitset.BitSet
 	// Evaluation evaluates the expressions. Nil means a new evaluation with the cost limit of a decision.
 	Evaluation *filter.Evaluation
 }
@@ -59,6 +61,8 @@ type Assignment struct {
 	Groups []Group
 	// Regrouped are the clusters that had to leave a group above its bound, sorted.
 	Regrouped []string
+	// Retained are the clusters that are in their groups because of Input.Retained, by name.
+	Retained []string
 	// Failed names the first expression that failed on every selected cluster it was evaluated on, or at which the
 	// expressions exceeded their cost limit. It is empty otherwise. If it is set there are no groups, and no decision is
 	// possible.
@@ -81,7 +85,7 @@ func Assign(in Input) Assignment {
 		a.placeNewcomers()
 		a.sortGroups()
 	}
-	return Assignment{Groups: fillAll(a.groups), Regrouped: a.regrouped}
+	return Assignment{Groups: fillAll(a.groups), Regrouped: a.regrouped, Retained: a.retained}
 }
 
 // assigner is the state of one Assign.
@@ -99,7 +103,9 @@ type assigner struct {
 	newcomers []fleet.ID
 	// regrouped are the newcomers that had to leave a group above its bound, sorted.
 	regrouped []string
-	groups    []*partialGroup
+	// retained is Assignment.Retained.
+	retained []string
+	groups   []*partialGroup
 }
 
 // partialGroup is an unfinished group: its slices with the clusters that stay, and the clusters that have no slice yet.

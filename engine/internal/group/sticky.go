@@ -40,7 +40,7 @@ func (a *assigner) keepPrior() {
 		var stay []string
 		for _, name := range slice.Clusters {
 			at, ok := selected.find(name)
-			if ok && missing.Test(at) && a.qualifies(a.in.Selected[at], slice.Group) {
+			if ok && missing.Test(at) && a.stays(a.in.Selected[at], slice.Group) {
 				missing.Clear(at)
 				stay = append(stay, name)
 			}
@@ -97,6 +97,18 @@ func (p *partialGroup) retain(number int, stay []string, taken map[int]bool) {
 	room := min(SliceLimit, len(stay))
 	p.slices = append(p.slices, Slice{Number: number, Clusters: slices.Clone(stay[:room])})
 	p.unplaced = append(p.unplaced, stay[room:]...)
+}
+
+// stays reports whether a cluster stays in a group of this name.
+func (a *assigner) stays(id fleet.ID, name string) bool {
+	if a.qualifies(id, name) {
+		return true
+	}
+	if a.in.Retained == nil || !a.in.Retained.Test(id) {
+		return false
+	}
+	a.retained = append(a.retained, a.in.Snapshot.Name(id))
+	return true
 }
 
 // qualifies reports whether a cluster may stay in a group of this name. Either a predefined group of the name still

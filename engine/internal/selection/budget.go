@@ -71,8 +71,8 @@ type removals struct {
 // that were not held before.
 func (c *chooser) removals(ideal *bitset.BitSet) removals {
 	out := removals{ideal: ideal, stay: c.in.Incumbents.Intersection(c.in.Scope), paid: &bitset.BitSet{}}
-	if c.braked.Any() {
-		out.stay.InPlaceUnion(c.braked.Intersection(ideal))
+	if c.kept.Any() {
+		out.stay.InPlaceUnion(c.kept.Intersection(ideal))
 	}
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {

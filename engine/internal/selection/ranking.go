@@ -29,6 +29,8 @@ type Ranking struct {
 	chooser   *chooser
 	throttled throttled
 	chosen    *bitset.BitSet
+	// retained are the chosen clusters that would not be chosen without the grace after a start.
+	retained *bitset.BitSet
 	// waiting are the candidates of earlier tiers that must not displace a chosen cluster yet.
 	waiting *bitset.BitSet
 	// finalCounts has the counts of all chosen clusters, for the candidates of the next run; nil without terms.
@@ -82,6 +84,9 @@ func (r *Ranking) Held(id fleet.ID) (until time.Time, ok bool) {
 
 // Braked reports whether a brake keeps a chosen cluster.
 func (r *Ranking) Braked(id fleet.ID) bool { return r.chosen.Test(id) && r.chooser.braked.Test(id) }
+
+// Retained returns the clusters that were chosen only because of the grace after a start. They are read-only.
+func (r *Ranking) Retained() *bitset.BitSet { return r.retained }
 
 // HeldClusters returns the clusters that the disruption policy holds, by name.
 func (r *Ranking) HeldClusters() []fleet.ID {

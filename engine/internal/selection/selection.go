@@ -27,12 +27,19 @@ type Input struct {
 	Tier func(id fleet.ID, incumbent bool) int
 	// Past is the ledger of the placement.
 	Past ledger.Ledger
+	// Retained are the candidates that stay whatever their rank: incumbents in the grace after a start. Nil for none.
+	Retained *bitset.BitSet
 }
 
 // Choose scores the candidates and chooses clusters.
 func Choose(in Input, p *program.Program) *Ranking {
 	r := newChooser(in, p)
-	return newRanking(r, r.throttle(r.ideal(in.Incumbents, in.Past.SameSpec)))
+	stable := r.stabilize(in.Incumbents, in.Past.SameSpec)
+	out := newRanking(r, r.throttle(r.keep(in.Incumbents, stable)))
+	if out.retained = r.in.Retained; out.retained.Any() {
+		out.retained = out.retained.Difference(stable).Intersection(out.chosen)
+	}
+	return out
 }
 
 // chooser makes the choice of one placement.
@@ -42,8 +49,8 @@ type chooser struct {
 	program *program.Program
 	// wanted is the number of clusters.
 	wanted int
-	// braked are the incumbents that a brake keeps.
-	braked *bitset.BitSet
+	// braked are the incumbents that a brake keeps, and kept these and the retained ones.
+	braked, kept *bitset.BitSet
 	// tree is nil without anti-affinity and spread constraints.
 	tree *tree
 	// passes are the computed passes; the first has the stored incumbents.
@@ -55,7 +62,13 @@ func newChooser(in Input, p *program.Program) *chooser {
 	if p.Limited {
 		r.wanted = p.Wanted
 	}
+	if in.Retained == nil {
+		r.in.Retained = in.Snapshot.EmptySet()
+	}
 	r.braked = r.brakedIncumbents()
+	if r.kept = r.braked; r.in.Retained.Any() {
+		r.kept = r.braked.Union(r.in.Retained)
+	}
 	r.passFor(in.Incumbents)
 	return r
 }
