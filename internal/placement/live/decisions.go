@@ -83,16 +83,45 @@ func (s *Stored) bequeath(key fleet.Key) {
 	switch {
 	case !s.ready || len(decided) == 0:
 	case with:
-		s.inheritances[key] = inheritance{slices: decided}
+		s.setInheritance(key, inheritance{slices: decided})
 	case s.grace > 0:
-		s.inheritances[key] = inheritance{decided, s.clock.Now().Add(s.grace)}
+		s.setInheritance(key, inheritance{decided, s.clock.Now().Add(s.grace)})
+	}
+}
+
+// setInheritance records the decisions of a deleted placement. What their clusters lose from now on is withdrawn like what selected
+// clusters lose.
+func (s *Stored) setInheritance(key fleet.Key, of inheritance) {
+	s.endInheritance(key)
+	s.inheritances[key] = of
+	s.fleet.bequeathed(of.slices, 1)
+}
+
+// endInheritance drops the decisions of a deleted placement.
+func (s *Stored) endInheritance(key fleet.Key) {
+	if of, known := s.inheritances[key]; known {
+		s.fleet.bequeathed(of.slices, -1)
+		delete(s.inheritances, key)
+	}
+}
+
+// bequeathed counts the clusters of a deleted placement, or no longer.
+func (f *Fleet) bequeathed(slices []fleet.Slice, by int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, slice := range slices {
+		for _, name := range slice.Clusters {
+			if f.bequests[name] += by; f.bequests[name] == 0 {
+				delete(f.bequests, name)
+			}
+		}
 	}
 }
 
 // inherit returns the decisions from which a new placement starts; none if no placement of its name was deleted within the grace.
 func (s *Stored) inherit(key fleet.Key) []fleet.Slice {
 	found, known := s.inheritances[key]
-	delete(s.inheritances, key)
+	s.endInheritance(key)
 	if !known || found.ended(s.clock.Now()) {
 		return nil
 	}

@@ -41,6 +41,8 @@ type Fleet struct {
 	// kept lists the clusters that placements keep though their spec may not select them: without a decision, since the last edit is held or
 	// misconfigured, or by a brake.
 	kept map[fleet.Key]map[string]struct{}
+	// bequests counts the deleted placements that a placement of the same name would inherit each cluster from.
+	bequests map[string]int
 	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
 	clock   clock.PassiveClock
@@ -63,6 +65,7 @@ func newFleet(at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cau
 		unmanaged: map[fleet.Key]map[string]struct{}{},
 		kept:      map[fleet.Key]map[string]struct{}{},
 		boundTo:   map[string]map[string]struct{}{},
+		bequests:  map[string]int{},
 	}
 }
 
@@ -179,7 +182,7 @@ func (f *Fleet) SetCluster(object *clusterv1.ManagedCluster) {
 	defer f.mu.Unlock()
 	edit := f.nextEdit()
 	before, selected := edit.Cluster(object.Name)
-	counted, stored := f.withdrawals.observe(before, selected, object)
+	counted, stored := f.withdrawals.observe(before, selected || f.bequests[object.Name] > 0, object)
 	f.recordCluster(edit, counted, stored)
 }
 
@@ -265,7 +268,7 @@ func (f *Fleet) rememberLost(edit *fleet.Edit, cluster string, score *fleet.Scor
 		return
 	}
 	before := edit.Score(cluster, score.Resource)
-	if _, selected := edit.Cluster(cluster); selected && before != nil {
+	if _, selected := edit.Cluster(cluster); (selected || f.bequests[cluster] > 0) && before != nil {
 		now := f.clock.Now()
 		score.RememberLost(before, now, now.Add(-f.rules.ExpressionHold))
 	}

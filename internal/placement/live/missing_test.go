@@ -385,3 +385,54 @@ func TestAChangeDuringADecisionThatKeepsClusters(t *testing.T) {
 		})
 	}
 }
+
+// TestTheGraceAfterAStartConcernsRanksToo takes away what a selected cluster is ranked by, while no manager runs. Others take its place once
+// the grace is over.
+func TestTheGraceAfterAStartConcernsRanksToo(t *testing.T) {
+	for name, test := range map[string]struct {
+		placement *clusterv1beta1.Placement
+		lose      func(h *hub, selected string)
+		want      []string
+	}{
+		"a score": {
+			nil, func(h *hub, _ string) { delete(h.state.Scores, enginetest.ScoreKey{Cluster: "c6", Resource: "load"}) },
+			[]string{"c3", "c4", "c5"},
+		},
+		"the label of a topology": {
+			enginetest.Placement("ns", "ranked").Even(clusterv1beta1.TopologyKeyTypeLabel, "region", 1, true).Number(3).Obj(),
+			func(h *hub, selected string) {
+				c := h.state.Clusters[selected].DeepCopy()
+				delete(c.Labels, "region")
+				h.state.Add(c)
+			}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newScoredHub(t)
+			for i := range 6 {
+				c := h.state.Clusters[fmt.Sprint("c", i+1)].DeepCopy()
+				c.Labels["region"] = fmt.Sprint("r", i%3)
+				h.put(c)
+			}
+			if test.placement != nil {
+				h.unplace(fleet.Key{Namespace: "ns", Name: "ranked"})
+				h.clock.Step(testGrace)
+				h.place(test.placement)
+			}
+			h.decide(t)
+			before := h.decisions()["ranked"]
+			test.lose(h, before[0])
+			h.restart()
+			h.decide(t)
+			if diff := cmp.Diff(before, h.decisions()["ranked"]); diff != "" {
+				t.Errorf("within the grace (-before +after):\n%s", diff)
+			}
+			h.clock.Step(testGrace)
+			h.endGraces()
+			h.decide(t)
+			if got := h.decisions()["ranked"]; test.want != nil && !slices.Equal(got, test.want) || len(got) != 3 || slices.Equal(got, before) {
+				t.Errorf("after the grace: %v, want %v or any three without the cluster", got, test.want)
+			}
+		})
+	}
+}

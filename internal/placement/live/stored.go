@@ -1,7 +1,6 @@
 package live
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -120,7 +119,11 @@ func (s *Stored) Audit() {
 	defer s.mu.Unlock()
 	now := s.clock.Now()
 	s.beginInheritances(now)
-	maps.DeleteFunc(s.inheritances, func(_ fleet.Key, of inheritance) bool { return of.ended(now) })
+	for key, of := range s.inheritances {
+		if of.ended(now) {
+			s.endInheritance(key)
+		}
+	}
 	for name, slice := range s.slices {
 		if slice.own.Expire(slice.cached, now) {
 			s.enqueue(slice.owner, causeFor(kindSlice, name, writeLost))

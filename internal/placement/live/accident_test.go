@@ -1,0 +1,305 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const (
+	// accidentRounds are the rounds of one history. A round is several accidents and what undoes them: some eight changes, each decided.
+	// With the 100 histories of a test run these are 10,000 changes.
+	accidentRounds = 12
+	// accidentTime is the longest time of a round before a restart, and after it: less than the grace of a label.
+	accidentTime = 4 * time.Second
+)
+
+// accidents is a hub to which accidents happen. What they take away comes back within the grace.
+type accidents struct {
+	*hub
+	r *rapid.T
+	// before are the objects when no accident is under way, and want the slices.
+	before *enginetest.State
+	want   map[string]string
+	// gone are the placements that are deleted now. left is the time of the round that is left.
+	gone  map[fleet.Key]*clusterv1beta1.Placement
+	left  time.Duration
+	story []string
+}
+
+// TestAccidentsMoveNothing follows random histories: verbs that delete and create again, controllers and agents that take labels, claims and
+// scores away, cordons, and managers that are killed in the middle. Several happen at once, and end in any order within the grace. No
+// decision differs at any time, but for a deleted placement, which has its former slices once it is made anew.
+func TestAccidentsMoveNothing(t *testing.T) {
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		a := newAccidents(t, r, env)
+		for range accidentRounds {
+			a.round(t)
+		}
+	})
+}
+
+// newAccidents returns a hub of random clusters in four sets, decided.
+func newAccidents(t *testing.T, r *rapid.T, env *celenv.Env) *accidents {
+	t.Helper()
+	h := &hub{state: enginetest.NewState(), clock: clocktesting.NewFakeClock(enginetest.Epoch), env: env}
+	h.restart()
+	sets := []string{"lake", "sea", "sky", "wood"}
+	for _, set := range sets {
+		h.addSet(set)
+		h.bind(set)
+	}
+	for i := range rapid.IntRange(8, 20).Draw(r, "clusters") {
+		name := fmt.Sprintf("c%02d", i)
+		of := func(what string, values ...string) string { return rapid.SampledFrom(values).Draw(r, name+" "+what) }
+		h.put(enginetest.Cluster(name).In(of("set", sets...)).Label("env", of("env", "live", "live", "test")).
+			Label("region", of("region", "r1", "r2", "r3")).Label("zone", of("zone", "z1", "z2", "z3", "z4")).
+			Claim("platform", of("platform", "cloud", "cloud", "metal")).CPU(of("cpu", "1", "2", "3", "4")).Obj())
+		h.scoreOf(name, rapid.Int32Range(0, 4).Draw(r, name+" score")*20)
+	}
+	for _, p := range accidentPlacements() {
+		h.place(p)
+	}
+	h.decide(t)
+	h.clock.Step(time.Minute) // the grace after the start
+	h.endGraces()
+	h.decide(t)
+	a := &accidents{hub: h, r: r, gone: map[fleet.Key]*clusterv1beta1.Placement{}}
+	a.before, a.want = h.state.Copy(), a.slices()
+	return a
+}
+
+func (h *hub) scoreOf(cluster string, value int32) {
+	score := enginetest.Score(cluster, "load").Value("free", value).Obj()
+	h.state.Add(score)
+	h.SetScore(score)
+}
+
+// accidentPlacements returns placements of many kinds.
+func accidentPlacements() []*clusterv1beta1.Placement {
+	exact := clusterv1beta1.PrioritizerPolicyModeExact
+	of := func(name string) *enginetest.PlacementBuilder { return enginetest.Placement("ns", name) }
+	label := clusterv1beta1.TopologyKeyTypeLabel
+	return []*clusterv1beta1.Placement{
+		of("all").Obj(),
+		of("two").Number(2).Obj(),
+		of("label").Labels("env", "live").Obj(),
+		of("claim").Claims(enginetest.Wants("platform", metav1.LabelSelectorOpIn, "cloud")).Obj(),
+		of("cel-claim").CEL(`managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value == "cloud")`).Obj(),
+		of("cel-label").CEL(`managedCluster.metadata.labels["env"] == "live"`).Number(4).Obj(),
+		of("cel-score").CEL(`managedCluster.scores("load").exists(s, s.name == "free" && s.value >= 20)`).Obj(),
+		of("ranked").Mode(exact).AddOn("load", "free", 1).Number(5).Obj(),
+		of("ranked-steady").AddOn("load", "free", 1).Number(5).Obj(),
+		of("largest").Mode(exact).BuiltIn("ResourceAllocatableCPU", 1).Number(4).Obj(),
+		of("spread").Even(label, "region", 1, true).Number(6).Obj(),
+		of("spread-softly").Even(label, "region", 1, false).Mode(exact).AddOn("load", "free", 1).Number(6).Obj(),
+		of("apart").Apart(label, "zone").Obj(),
+		of("tiers").Tier("live", clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("env", "live")}).TierOf("rest").Number(5).Obj(),
+		of("groups").GroupByLabel("canary", "region", "r1").PerGroup("3").Obj(),
+		of("budget").Labels("env", "live").Budget("1", time.Hour).Obj(),
+	}
+}
+
+// slices returns the content of every slice of the placements that exist.
+func (a *accidents) slices() map[string]string {
+	out := map[string]string{}
+	for _, key := range a.state.Keys() {
+		for _, s := range a.state.SlicesOf(key) {
+			out[s.Name] = s.Labels[clusterv1beta1.DecisionGroupNameLabel] + ": " + strings.Join(slices.Sorted(slices.Values(plan.Clusters(s))), " ")
+		}
+	}
+	return out
+}
+
+// round lets accidents happen, and undoes them.
+func (a *accidents) round(t *testing.T) {
+	t.Helper()
+	a.story, a.left = nil, accidentTime
+	kinds := a.kinds()
+	var undo []func()
+	for range rapid.IntRange(1, 3).Draw(a.r, "accidents") {
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(kinds))).Draw(a.r, "accident")
+		a.story = append(a.story, name)
+		undo = append(undo, kinds[name]()...)
+		delete(kinds, name) // each at most once, since its undoing would undo the other
+		a.pass()
+	}
+	if len(a.gone) == 0 && rapid.IntRange(0, 3).Draw(a.r, "kill") == 0 { // what was deleted is known to the process alone
+		a.story, a.left = append(a.story, "the manager is killed"), accidentTime
+		a.restart()
+		a.pass()
+	}
+	a.story = append(a.story, "it is undone")
+	for _, again := range rapid.Permutation(undo).Draw(a.r, "order") {
+		again()
+		a.pass()
+	}
+	a.decide(t)
+	a.check()
+	a.clock.Step(time.Minute)
+	a.endGraces()
+	a.decide(t)
+	a.check()
+}
+
+// pass decides some of the placements that were enqueued, or none, and lets time pass.
+func (a *accidents) pass() {
+	for _, key := range a.state.Keys() {
+		if a.queued[key] && rapid.IntRange(0, 3).Draw(a.r, "decide "+key.Name) > 0 {
+			delete(a.queued, key)
+			a.decideOne(key)
+		}
+	}
+	a.check()
+	by := min(a.left, time.Duration(rapid.IntRange(0, 1000).Draw(a.r, "ms"))*time.Millisecond)
+	a.left -= by
+	a.clock.Step(by)
+	a.endGraces()
+}
+
+// check compares the slices with those of before.
+func (a *accidents) check() {
+	want, got := maps.Clone(a.want), a.slices()
+	maps.DeleteFunc(want, func(name, _ string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(a.gone)), func(key fleet.Key) bool { return a.isOf(name, key) })
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		a.r.Fatalf("%s: slices (-before +after):\n%s", strings.Join(a.story, ", "), diff)
+	}
+}
+
+// isOf reports whether a slice is one of a placement.
+func (a *accidents) isOf(name string, key fleet.Key) bool {
+	owner, known := a.before.OwnerOf(a.before.Slices[fleet.Key{Namespace: key.Namespace, Name: name}])
+	return known && owner == key
+}
+
+// kinds returns the accidents, each with what undoes it, in parts that may come in any order.
+func (a *accidents) kinds() map[string]func() []func() {
+	clusters := func(change, back func(c, before *clusterv1.ManagedCluster)) func() []func() {
+		return a.each(slices.Sorted(maps.Keys(a.before.Clusters)), func(name string) func() {
+			do := func(how func(c, before *clusterv1.ManagedCluster)) {
+				c := a.state.Clusters[name].DeepCopy()
+				how(c, a.before.Clusters[name])
+				a.put(c)
+			}
+			do(change)
+			return func() { do(back) }
+		})
+	}
+	labels := func(keys ...string) func() []func() {
+		return clusters(func(c, _ *clusterv1.ManagedCluster) {
+			for _, key := range keys {
+				delete(c.Labels, key)
+			}
+		}, func(c, before *clusterv1.ManagedCluster) {
+			for _, key := range keys {
+				c.Labels[key] = before.Labels[key]
+			}
+		})
+	}
+	scores := func(change func(score *clusterv1alpha1.AddOnPlacementScore)) func() []func() {
+		return a.each(slices.Sorted(maps.Keys(a.before.Clusters)), func(name string) func() {
+			key := enginetest.ScoreKey{Cluster: name, Resource: "load"}
+			score := a.before.Scores[key].DeepCopy()
+			if change(score); score.Status.Scores == nil {
+				delete(a.state.Scores, key)
+				a.DeleteScore(score)
+			} else {
+				a.state.Add(score)
+				a.SetScore(score)
+			}
+			return func() {
+				empty := enginetest.Score(name, "load").Obj() // an add-on creates the object before it writes its status
+				a.state.Add(empty)
+				a.SetScore(empty)
+				a.state.Add(a.before.Scores[key])
+				a.SetScore(a.before.Scores[key])
+			}
+		})
+	}
+	return map[string]func() []func(){
+		"sets are deleted": a.each([]string{"lake", "sea", "sky", "wood"}, func(set string) func() {
+			a.deleteSet(set)
+			return func() { a.addSet(set) }
+		}),
+		"bindings are deleted": a.each([]string{"lake", "sea", "sky", "wood"}, func(set string) func() {
+			a.unbind(set)
+			return func() { a.bind(set) }
+		}),
+		"clusters are in no set":       labels(clusterv1beta2.ClusterSetLabel),
+		"labels go":                    labels("env", "region", "zone"),
+		"the label of the region goes": labels("region"),
+		"labels have other values": clusters(
+			func(c, _ *clusterv1.ManagedCluster) { c.Labels["env"] = "liev" },
+			func(c, before *clusterv1.ManagedCluster) { c.Labels["env"] = before.Labels["env"] }),
+		"agents report no claims": clusters(
+			func(c, _ *clusterv1.ManagedCluster) { c.Status.ClusterClaims = nil },
+			func(c, before *clusterv1.ManagedCluster) { c.Status.ClusterClaims = before.Status.ClusterClaims }),
+		"clusters are cordoned": clusters(
+			func(c, _ *clusterv1.ManagedCluster) {
+				c.Spec.Taints = []clusterv1.Taint{{Key: "maintenance", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Time{Time: a.clock.Now()}}}
+			},
+			func(c, before *clusterv1.ManagedCluster) { c.Spec.Taints = before.Spec.Taints }),
+		"scores are deleted": scores(func(score *clusterv1alpha1.AddOnPlacementScore) { score.Status.Scores = nil }),
+		"scores expire": scores(func(score *clusterv1alpha1.AddOnPlacementScore) {
+			score.Status.ValidUntil = &metav1.Time{Time: a.clock.Now().Add(-time.Second)}
+		}),
+		"placements are deleted": func() []func() {
+			keys := a.before.Keys()
+			return a.each(keyNames(keys), func(name string) func() {
+				key := keys[slices.IndexFunc(keys, func(key fleet.Key) bool { return key.Name == name })]
+				a.gone[key] = a.unplace(key)
+				return func() {
+					p := a.gone[key].DeepCopy()
+					p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
+					a.place(p)
+					a.queued[key] = false
+					a.decideOne(key)
+					delete(a.gone, key)
+				}
+			})()
+		},
+	}
+}
+
+func keyNames(keys []fleet.Key) []string {
+	out := make([]string, 0, len(keys))
+	for _, key := range keys {
+		out = append(out, key.Name)
+	}
+	return out
+}
+
+// each returns an accident that happens to some objects of the given names, and a way back for each. In between others may be decided.
+func (a *accidents) each(names []string, do func(name string) (undo func())) func() []func() {
+	return func() []func() {
+		var undo []func()
+		some := rapid.SampledFrom([]int{1, 3, len(names)}).Draw(a.r, "how many")
+		for _, name := range rapid.Permutation(names).Draw(a.r, "which")[:min(some, len(names))] {
+			undo = append(undo, do(name))
+		}
+		return undo
+	}
+}

@@ -1,0 +1,66 @@
+//go:build slow
+
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/checkout/plant"
+)
+
+const (
+	fleetFile      = "internal/placement/live/fleet.go"
+	withdrawalFile = "internal/placement/live/withdrawal.go"
+	decisionsFile  = "internal/placement/live/decisions.go"
+	retainFile     = "engine/withdrawal.go"
+	missingFile    = "engine/internal/filter/missing.go"
+)
+
+// TestHistoriesFindWhatMovesByAccident breaks one rule after the other, and follows random accidents until a decision changes.
+func TestHistoriesFindWhatMovesByAccident(t *testing.T) {
+	for rule, defect := range map[string]plant.Defect{
+		"a deleted set counts no more": {
+			File: withdrawalFile, Old: "	f.withdrawals.sets[object.Name] = until\n",
+			New: "	f.withdrawals.sets[object.Name] = until.Add(-f.withdrawals.grace)\n",
+		},
+		"a deleted binding counts no more": {
+			File: withdrawalFile, Old: "	f.withdrawals.bindings[key] = until\n",
+			New: "	f.withdrawals.bindings[key] = until.Add(-f.withdrawals.grace)\n",
+		},
+		"the label of the set counts no more": {
+			File: withdrawalFile, Old: "		return w.grace\n", New: "		return 0\n",
+		},
+		"claims count no more": {
+			File: withdrawalFile, Old: "	note(fleet.Claim, before.Claims, claimsOf(stored))\n", New: "",
+		},
+		"labels count no more": {
+			File: withdrawalFile, Old: "	note(fleet.Label, before.Object.Labels, stored.Labels)\n", New: "",
+		},
+		"the last score counts no more": {
+			File: fleetFile, Old: "		score.RememberLost(before, now, now.Add(-f.rules.ExpressionHold))\n", New: "",
+		},
+		"a placement that is made anew begins from nothing": {
+			File: decisionsFile, Old: "	if !known || found.ended(s.clock.Now()) {\n", New: "	if true || !known || found.ended(s.clock.Now()) {\n",
+		},
+		"an expression that fails is a false one": {
+			File: missingFile, Old: "bool { return h.Snapshot.Now.Before(h.Until(id)) }\n", New: "bool { return false && id == 0 }\n",
+		},
+		"no grace after a start": {
+			File: fleetFile, Old: "		f.retainUntil = f.clock.Now().Add(f.withdrawals.grace)\n", New: "",
+		},
+		"the grace after a start concerns no ranks": {
+			File: retainFile, Old: "	return incumbents.Intersection(t.tolerated.In)\n", New: "	return nil\n",
+		},
+		"the grace after a start concerns no groups": {
+			File: retainFile, Old: "	return t.Snapshot.Retained(incumbents)\n", New: "	return nil\n",
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			printed, err := plant.Root("../../..").Run(t, defect, "TestAccidentsMoveNothing")
+			if err == nil || !strings.Contains(printed, "slices (-before +after)") {
+				t.Errorf("no history shows it: %v\n%s", err, printed[max(0, len(printed)-2000):])
+			}
+		})
+	}
+}
