@@ -52,6 +52,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
 	Leases bool
+	// Going returns the right by which a placement has clusters and that is being withdrawn; empty for none. Nil: never.
+	Going func(placement client.ObjectKey) string
 	// Blocked reports whether another controller installs the add-ons of the hub, so that this controller must not write.
 	Blocked func() bool
 	// Registry is where the metrics are registered.
@@ -216,6 +218,10 @@ func (r *reconciler) gather(ctx context.Context, s *addOnState,
 		key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 		if in.Placements[key], err = placed.Read(ctx, r.client, key); err != nil {
 			return in, 0, err //nolint:wrapcheck // it names the placement
+		}
+		if placement := in.Placements[key]; r.options.Going != nil && placement.Object != nil {
+			placement.Going = r.options.Going(key)
+			in.Placements[key] = placement
 		}
 	}
 	installed := &addonv1alpha1.ManagedClusterAddOnList{}

@@ -197,6 +197,9 @@ func (r *reconciler) gather(ctx context.Context, s *setState, set *workv1alpha1.
 			return out, nil, err //nolint:wrapcheck // it names the placement
 		}
 		if placement.Object != nil {
+			if r.options.Going != nil {
+				placement.Going = r.options.Going(client.ObjectKeyFromObject(placement.Object))
+			}
 			out.Placements[reference.Name] = placement
 		}
 	}

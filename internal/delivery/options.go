@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/engine/celenv"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	Blocked func() bool
 	// UsersVerified reports whether the API server verifies the users that RolloutControls name.
 	UsersVerified func(ctx context.Context) (bool, error)
+	// Going returns the right by which a placement has clusters and that is being withdrawn; empty for none. Nil: never.
+	Going func(placement client.ObjectKey) string
 	// Env compiles the CEL expressions of overrides.
 	Env *celenv.Env
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.

@@ -26,6 +26,6 @@ func addAddOnInstall(ctx context.Context, a *managerBuilder) error {
 	}
 	return addon.Add(ctx, a.mgr, addon.Options{
 		Clock: clock.RealClock{}, Blocked: blocked, ManifestLimit: a.options.Works.ManifestLimit, Registry: metrics.Registry,
-		Leases: a.options.runsController(health.Name),
+		Leases: a.options.runsController(health.Name), Going: a.record.Going,
 	})
 }

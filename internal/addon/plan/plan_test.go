@@ -514,3 +514,26 @@ func TestAMisconfiguredPlacementStartsWholeGroups(t *testing.T) {
 		t.Errorf("%q, want the first cluster", got)
 	}
 }
+
+func TestNothingStartsByARightThatIsBeingWithdrawn(t *testing.T) {
+	w := newState(t, "p={type: All}")
+	w.selects("p", "a b")
+	w.settle(t)
+	key := types.NamespacedName{Namespace: space, Name: "p"}
+	withdraw := func(what string) {
+		placement := w.placements[key]
+		placement.Going = what
+		w.placements[key] = placement
+	}
+	withdraw("the ManagedClusterSet gold is gone")
+	w.configs["base"] = "2"
+	out := w.settle(t)
+	if got, want := w.reaches(), "a=1 b=1"; got != want || !out.Until.Equal(w.now.Add(time.Second)) {
+		t.Errorf("%q, want %q; planned again at %s", got, want, out.Until)
+	}
+	withdraw("")
+	w.settle(t)
+	if got, want := w.reaches(), "a=2 b=2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

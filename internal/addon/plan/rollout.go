@@ -70,7 +70,7 @@ func (p *planner) evidence(placement int) evidence.Input {
 	}
 	out := evidence.Input{
 		Record: s.record, Revision: s.revision, Finished: p.isRolledOut(s), Placements: []evidence.Placement{of}, Members: p.in.Members,
-		Hold: func(steps []rollout.Step) []bool { return []bool{s.hold(&steps[0])} }, Now: p.in.Now,
+		Hold: func(steps []rollout.Step) []bool { return []bool{p.hold(s, &steps[0])} }, Now: p.in.Now,
 	}
 	for _, c := range p.clusters {
 		if each, has := p.evidenceOf(c, placement); has {
@@ -116,13 +116,17 @@ func (p *planner) isRolledOut(s *placementState) bool {
 }
 
 // hold lets no cluster start where the decision or the configurations are not to be trusted.
-func (s *placementState) hold(step *rollout.Step) (frozen bool) {
+func (p *planner) hold(s *placementState, step *rollout.Step) (frozen bool) {
 	switch lacks := reading.LacksGroups(s.slices, s.Placement, *step); {
 	case s.reading == reading.Torn:
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
 	case lacks || s.slices == reading.Partial && step.Phase == rollout.PhaseUnproven:
 		s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
+	case s.Going != "" && len(step.Apply) > 0:
+		s.cause = s.Withdrawn()
+		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
+		p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
 	case s.fault != "" && step.Phase != rollout.PhaseUndecided && step.Phase != rollout.PhaseEmpty:
 		s.cause = "No cluster starts before the configurations are there: " + s.fault
 		s.freeze(step, rollout.PhaseMisconfigured, rollout.WaitsForStrategy)

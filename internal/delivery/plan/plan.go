@@ -154,6 +154,10 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 		case reading.LacksGroups(s.reading, s.Placement, s.step) || s.reading == reading.Partial && s.step.Phase == rollout.PhaseUnproven:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 			s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
+		case s.Going != "" && len(s.step.Apply) > 0:
+			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
+			s.cause = s.Withdrawn()
+			p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
 			// A set without manifests is a mistake: nothing is delivered, and what runs stays.
 			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -162,4 +163,35 @@ func TestTemplateHash(t *testing.T) {
 	if _, err := plan.TemplateHash(&broken); err == nil || !strings.Contains(err.Error(), "manifest 0") {
 		t.Error(err)
 	}
+}
+
+func TestNothingStartsByARightThatIsBeingWithdrawn(t *testing.T) {
+	w := newState(t, "p={type: All}")
+	w.selects("p", "a b")
+	w.pass(t)
+	w.pass(t)
+	w.written = nil
+	withdraw := func(what string) {
+		placement := w.placements["p"]
+		placement.Going = what
+		w.placements["p"] = placement
+	}
+	withdraw("the ManagedClusterSet gold is gone")
+	settled := w.set.Status.DeepCopy()
+	if out := w.pass(t); !out.Until.IsZero() || !equality.Semantic.DeepEqual(settled, &w.set.Status) {
+		t.Errorf("without a new template: planned again at %s, status %+v, want %+v", out.Until, w.set.Status, settled)
+	}
+	w.template("2")
+	out := w.pass(t)
+	w.expectWrites(t)
+	want := "No cluster starts until it is certain whether the placement keeps its clusters: the ManagedClusterSet gold is gone"
+	if got := out.Rollouts[0].Message; got != want {
+		t.Errorf("the message is %q, want %q", got, want)
+	}
+	if want := w.now.Add(time.Second); !out.Until.Equal(want) {
+		t.Errorf("planned again at %s, want %s", out.Until, want)
+	}
+	withdraw("")
+	w.pass(t)
+	w.expectWrites(t, "Update a", "Update b")
 }

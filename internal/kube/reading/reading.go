@@ -1,6 +1,8 @@
 package reading
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -12,7 +14,18 @@ import (
 type Placement struct {
 	Object    *clusterv1beta1.Placement
 	Decisions decision.Decisions
+	// Going is the right by which the placement has clusters and that is being withdrawn, in words; empty for none. Until its grace is over
+	// no cluster starts: what is on its way out gets nothing new.
+	Going string
 }
+
+// Withdrawn returns why no cluster of the placement starts while a right is going.
+func (p *Placement) Withdrawn() string {
+	return "No cluster starts until it is certain whether the placement keeps its clusters: " + p.Going
+}
+
+// WithdrawalRetry is how often a placement with a right that is going is looked at again. Its grace takes seconds.
+const WithdrawalRetry = time.Second
 
 // Reading is what the decision of a placement is worth.
 type Reading int

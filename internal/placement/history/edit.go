@@ -1,6 +1,8 @@
 package history
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
@@ -17,6 +19,16 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 		return nil
 	}
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
+}
+
+// Going returns the right by which a placement has clusters and that is being withdrawn, in words. It is empty for none, and where the fleet
+// is not known: only the leader has it at hand.
+func (r *Record) Going(placement types.NamespacedName) string {
+	leads := r.leader.Load()
+	if leads == nil {
+		return ""
+	}
+	return leads.stored.Going(fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, r.options.Clock.Now())
 }
 
 // LossBySet returns what placements would lose if a set had another selector, or nil: if it were deleted. It is nothing where the fleet is

@@ -761,3 +761,50 @@ func TestWhatPlacementsLose(t *testing.T) {
 		})
 	}
 }
+
+// TestGoing asks for each placement by which right it has clusters that is being withdrawn.
+func TestGoing(t *testing.T) {
+	sky := enginetest.Placement("ns", "sky").Sets("sky").Obj()
+	for name, test := range map[string]struct {
+		do       func(h *hub)
+		all, sky string
+	}{
+		"nothing":            {func(*hub) {}, "", ""},
+		"a set":              {func(h *hub) { h.deleteSet("sea") }, "the ManagedClusterSet sea is gone", ""},
+		"a binding":          {func(h *hub) { h.unbind("sky") }, "the ManagedClusterSetBinding sky is gone", "the ManagedClusterSetBinding sky is gone"},
+		"a set that is back": {func(h *hub) { h.deleteSet("sea"); h.addSet("sea") }, "", ""},
+		"a cluster leaves its set": {func(h *hub) {
+			c := h.state.Clusters["c1"].DeepCopy()
+			delete(c.Labels, clusterv1beta2.ClusterSetLabel)
+			h.put(c)
+		}, "the cluster c1 has left its set", ""},
+		"a label": {func(h *hub) {
+			c := h.state.Clusters["c1"].DeepCopy()
+			delete(c.Labels, "env")
+			h.put(c)
+		}, "", ""},
+		"it was lost before the start": {func(h *hub) {
+			delete(h.state.Sets, "sea")
+			h.restart()
+			h.decide(t)
+		}, "c1, c3, c5 no longer qualified when the manager started", ""},
+		"the grace is over": {func(h *hub) {
+			h.deleteSet("sea")
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			h.place(sky.DeepCopy())
+			h.decide(t)
+			test.do(h)
+			h.decide(t)
+			for placement, want := range map[string]string{"all": test.all, "sky": test.sky, "unknown": ""} {
+				if got := h.Going(fleet.Key{Namespace: "ns", Name: placement}, h.clock.Now()); got != want {
+					t.Errorf("%s: %q, want %q", placement, got, want)
+				}
+			}
+		})
+	}
+}
