@@ -34,8 +34,10 @@ type Report struct {
 	Lost          int             `json:"lost"`
 	Gained        int             `json:"gained"`
 	Placements    []placementDiff `json:"placements"`
-	// Held describes the edits of sets that are held, so that nothing moves by them.
+	// Held describes the edits of sets that are held, so that nothing moves by them, and those of placements that a hub may hold.
 	Held []string `json:"held,omitempty"`
+	// Braked describes the brakes that the change engages: too much would leave at once, and stays.
+	Braked []string `json:"braked,omitempty"`
 	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
 	Sequence *Sequence `json:"sequence,omitempty"`
 	// WithoutEffect names the parts of the placements of the change that match nothing.
@@ -78,7 +80,7 @@ type clusterDiff struct {
 
 // Compare returns what differs between two courses that have settled.
 func Compare(before, after *Simulation) *Report {
-	out := &Report{Kind: diffKind, Placements: []placementDiff{}, Held: after.held(before)}
+	out := &Report{Kind: diffKind, Placements: []placementDiff{}, Held: after.held(before), Braked: after.braked(before)}
 	all := maps.Clone(before.placements)
 	maps.Copy(all, after.placements)
 	for _, key := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
@@ -105,10 +107,10 @@ func (p placementDiff) breaks() bool {
 	return p.After != nil && p.After.Misconfigured != "" && (p.Before == nil || p.Before.Misconfigured != p.After.Misconfigured)
 }
 
-// Refused reports whether a gate refuses the change: decisions move, also in between, a placement becomes Misconfigured, or an edit is
-// held.
+// Refused reports whether a gate refuses the change: decisions move, also in between, a placement becomes Misconfigured, an edit is held or
+// a brake engages.
 func (r *Report) Refused() bool {
-	return r.Moved+r.Misconfigured+len(r.Held) > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
+	return r.Moved+r.Misconfigured+len(r.Held)+len(r.Braked) > 0 || r.Sequence != nil || r.Away != nil && r.Away.Clusters > 0
 }
 
 func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
@@ -232,6 +234,9 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	}
 	for _, part := range of.Held {
 		printer.Printf(w, "Held: %s.\n", part)
+	}
+	for _, part := range of.Braked {
+		printer.Printf(w, "Braked: %s\n", part)
 	}
 	for _, part := range of.WithoutEffect {
 		printer.Printf(w, "Without effect: %s.\n", part)

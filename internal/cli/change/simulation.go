@@ -43,6 +43,13 @@ type Simulation struct {
 	Order []fleet.Key
 	// wanted are the sets whose selector is held, by the selector that they would have.
 	wanted map[string]*fleet.Set
+	// emptied are the placements whose last edit leaves no cluster, by what a hub reports that holds such edits.
+	emptied map[fleet.Key]string
+	// brakes is nil without a brake. kept are the clusters that brakes keep, each with the reason, and reach the sets that were chosen from, by
+	// placement.
+	brakes *brakes
+	kept   map[fleet.Key]map[string]string
+	reach  map[fleet.Key][]*fleet.Set
 	// index returns the placements that a change can affect.
 	index    *wake.Index
 	progress *printer.Progress
@@ -52,7 +59,8 @@ type Simulation struct {
 func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progress) *Simulation {
 	out := &Simulation{
 		snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(),
-		wanted: map[string]*fleet.Set{}, progress: progress,
+		wanted: map[string]*fleet.Set{}, kept: map[fleet.Key]map[string]string{}, reach: map[fleet.Key][]*fleet.Set{}, emptied: map[fleet.Key]string{},
+		progress: progress,
 	}
 	for _, set := range bundle.Sets {
 		if meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld) {
@@ -72,14 +80,15 @@ func (s *Simulation) reorder() {
 	s.Order = slices.SortedFunc(maps.Keys(s.placements), fleet.Key.Compare)
 }
 
-// Clone returns a copy that shares the index, so the original must not change afterwards.
+// Clone returns a copy without a brake that shares the index, so the original must not change afterwards.
 func (s *Simulation) Clone() *Simulation {
 	out := *s
-	out.placements, out.wanted = maps.Clone(s.placements), maps.Clone(s.wanted)
+	out.placements, out.wanted, out.emptied = maps.Clone(s.placements), maps.Clone(s.wanted), maps.Clone(s.emptied)
+	out.brakes, out.kept, out.reach = nil, maps.Clone(s.kept), maps.Clone(s.reach)
 	return &out
 }
 
-// Fork returns a copy that shares nothing that changes, so that several changes can be tried on the original.
+// Fork returns a copy without a brake that shares nothing that changes, so that several changes can be tried on the original.
 func (s *Simulation) Fork() *Simulation {
 	out := s.Clone()
 	out.index = wake.NewIndex()
@@ -89,9 +98,15 @@ func (s *Simulation) Fork() *Simulation {
 	return out
 }
 
-// held describes the edits of sets that are held here and not in another course.
+// held describes the edits of sets that are held here and not in another course, and those of placements that a hub may hold.
 func (s *Simulation) held(other *Simulation) []string {
 	var out []string
+	for _, key := range slices.SortedFunc(maps.Keys(s.emptied), fleet.Key.Compare) {
+		if other.emptied[key] == "" {
+			out = append(out, fmt.Sprintf("on a hub with --emptying-edits=hold, the default of berth-hub, the edit of the placement %s/%s: %s",
+				key.Namespace, key.Name, s.emptied[key]))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
 		if set, known := s.snapshot.Set(name); known && other.wanted[name] == nil {
 			out = append(out, fmt.Sprintf("the set %s keeps its %s, since its new selector would take every one away", name,
@@ -107,7 +122,22 @@ func (s *Simulation) evaluate(key fleet.Key) *engine.Result {
 	if at == nil || offline.SkipReason(at.placement) != "" {
 		return nil
 	}
-	return engine.Decide(s.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
+	past := plan.ReadLedger(at.placement)
+	past.Braked = s.kept[key]
+	return engine.Decide(s.snapshot, key, at.program, at.faults, past)
+}
+
+// noteEmptyingEdit records whether a hub may hold the edit of a placement, which is decided for the first time since.
+func (s *Simulation) noteEmptyingEdit(key fleet.Key, decided *engine.Result) {
+	at := s.placements[key]
+	if !decided.Decided || decided.Selected > 0 || len(at.slices) == 0 {
+		return
+	}
+	strict := s.snapshot.At(s.snapshot.Now)
+	strict.Rules.HoldEmptyingEdits = true
+	if held := engine.Decide(strict, key, at.program, at.faults, plan.ReadLedger(at.placement)).EditHeld; held.Type != "" {
+		s.emptied[key] = held.Message
+	}
 }
 
 // Stabilize decides placements in order, then again those whose decisions changed, until no decision changes. It decides no
@@ -131,10 +161,11 @@ func (s *Simulation) Stabilize(keys []fleet.Key) {
 
 // decide decides and stores a placement. It reports whether a decision changed.
 func (s *Simulation) decide(key fleet.Key) (moved bool) {
-	result := s.evaluate(key)
+	result := s.judge(key)
 	if result == nil {
 		return false
 	}
+	s.noteEmptyingEdit(key, result)
 	at := s.placements[key]
 	made := offline.Decision{Key: key, Placement: at.placement, Slices: at.slices, Result: result}
 	made.Store(s.snapshot.Now)

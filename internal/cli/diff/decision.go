@@ -27,9 +27,12 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	progress := printer.NewProgress(o.Streams.ErrOut, o.Clock)
 	defer progress.Done()
 	base := change.NewSimulation(bundle, now, progress)
+	if o.brake != brakeOff {
+		base.Brake(bundle.Sets)
+	}
 	base.Stabilize(base.Order)
 	if o.replace {
-		return replacement(base, proposed)
+		return o.replacement(base, proposed)
 	}
 	steps, err := o.steps(ctx, proposed.Namespace)
 	if err != nil {
@@ -44,6 +47,9 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	if err != nil {
 		return nil, err
 	}
+	if o.brake != brakeOff {
+		next.Brake(bundle.Sets)
+	}
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
 	out.WithoutEffect = next.WithoutEffect(proposed.Applied.Placements)
@@ -54,11 +60,14 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 }
 
 // replacement simulates that what is applied is deleted first.
-func replacement(base *change.Simulation, proposed *change.Proposal) (*change.Report, error) {
+func (o *options) replacement(base *change.Simulation, proposed *change.Proposal) (*change.Report, error) {
 	next := base.Fork()
 	away, touched, err := next.Replace(proposed)
 	if err != nil {
 		return nil, err
+	}
+	if o.brake != brakeOff {
+		next.Brake(o.base.Sets)
 	}
 	next.Stabilize(touched)
 	out := change.Compare(base, next)

@@ -3,6 +3,7 @@ package diff
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -43,7 +44,10 @@ order that avoids it. Decision groups, tiers and tolerations of the placements o
 
 A placement that the change makes Misconfigured keeps its clusters and is not decided any more: its fault is printed.
 
-Exit codes: 0 when no decision moves, in the end or in between, no placement becomes Misconfigured and no object is touched, 1 otherwise,
+Where the change would take too many clusters away at once, the brake of the manager keeps them, and the answer names the brake.
+
+Exit codes: 0 when no decision moves, in the end or in between, no placement becomes Misconfigured, no brake engages and no object is
+touched, 1 otherwise,
 2 when the input or the command line is wrong, or when the change holds no object that Berth knows.`
 
 const examples = `  # What would this merge request move?
@@ -67,12 +71,15 @@ const examples = `  # What would this merge request move?
   # What if a placement and a set were gone?
   kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
+// The values of --brake.
+const brakeOn, brakeOff = "on", "off"
+
 // options is the command line of `kubectl berth diff`.
 type options struct {
 	*reader.Fleet
 
 	changes, deletions, cordoned, drained, removed []string
-	now                                            string
+	now, brake                                     string
 	replace                                        bool
 	output                                         command.OutputFlag
 	validate                                       command.ValidateFlag
@@ -122,6 +129,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags.BoolVar(&o.replace, "replace", false,
 		"delete and create what -f names, as `kubectl replace --force` does, instead of applying it")
 	flags.StringVar(&o.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	flags.StringVar(&o.brake, "brake", brakeOn, "`on` or off, as --brake of the manager: whether evictions stop when too many clusters leave at once")
 	o.output.Add(cmd, "`form` of the answer: json (default: a summary)", "", "json")
 	o.validate.Add(cmd)
 	o.HubFlags.FilesFlag = "--base"
@@ -139,6 +147,8 @@ func (o *options) complete() (diffPrinter, time.Time, error) {
 		return nil, now, err
 	case !known:
 		return nil, now, o.output.Check()
+	case o.brake != brakeOn && o.brake != brakeOff:
+		return nil, now, fmt.Errorf("--brake %s: want on or off", o.brake)
 	case o.replace && len(o.changes) == 0:
 		return nil, now, errors.New("--replace needs -f: name the manifests to delete and create")
 	case len(o.changes)+len(o.deletions)+len(o.cordoned)+len(o.drained)+len(o.removed) == 0:

@@ -114,6 +114,7 @@ func TestDiffMisused(t *testing.T) {
 		"an argument":             {"", []string{"x"}, `unexpected argument "x"`},
 		"an unknown output":       {"", []string{"--remove", "eu-39", "-o", "yaml"}, `unknown output "yaml": use json, or leave it out`},
 		"an instant that is none": {"", []string{"--remove", "eu-39", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
+		"neither on nor off":      {"", []string{"--remove", "eu-39", "--brake", "no"}, "--brake no: want on or off"},
 		"no selector":             {"", []string{"--drain", "a=b=c"}, `--drain "a=b=c" is no label selector`},
 		"every cluster":           {"", []string{"--drain", ""}, "--drain is empty: name the labels of the clusters to drain"},
 		"no cluster to drain":     {"", []string{"--drain", "region=mars"}, "--drain region=mars: no cluster matches"},

@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,6 +190,62 @@ func TestASetThatWouldLoseEveryMemberIsHeld(t *testing.T) {
 			}
 			if refused := tc.held || tc.moved > 0; (got.Code == command.ExitUnsatisfied) != refused {
 				t.Errorf("exit code %d", got.Code)
+			}
+		})
+	}
+}
+
+// TestDiffTellsOfAnEditThatEmpties edits a placement so that it has no cluster.
+func TestDiffTellsOfAnEditThatEmpties(t *testing.T) {
+	base := files(t, [2]string{"base", renamed("{}")})[0]
+	const held = "Held: on a hub with --emptying-edits=hold, the default of berth-hub, the edit of the placement shop/web: " +
+		"The last edit leaves none of 2 selected ManagedClusters"
+	for name, test := range map[string]struct {
+		spec string
+		held bool
+	}{
+		"a label that no cluster of the set has": {
+			"{predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [" +
+				"{key: cluster.open-cluster-management.io/clusterset, operator: NotIn, values: [old]}]}}}]}", true,
+		},
+		"no cluster is wanted": {"{numberOfClusters: 0}", false},
+		"one cluster":          {"{numberOfClusters: 1}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, placementWith(test.spec), "diff", "--base", base, "-f", "-")
+			if got.Code != command.ExitUnsatisfied || strings.Contains(got.Out, held) != test.held {
+				t.Errorf("exit code %d, held %t:\n%s%s", got.Code, test.held, got.Out, got.ErrOut)
+			}
+		})
+	}
+}
+
+// TestDiffTellsOfTheBrake drains, relabels and removes twelve clusters, which are all of a set.
+func TestDiffTellsOfTheBrake(t *testing.T) {
+	base, elsewhere := boundSet("gold")+binding("gold"), ""
+	for i := range 12 {
+		name := fmt.Sprint("c", i)
+		base += inSet(name, "gold")
+		elsewhere += inSet(name, "other")
+	}
+	base += placementWith("{}")
+	const left = " clusters of the set would have left placements within 1m0s by their "
+	paths := files(t, [2]string{"base", base}, [2]string{"elsewhere", boundSet("other") + elsewhere})
+	for name, test := range map[string]struct {
+		args []string
+		want string
+		not  string
+	}{
+		"a drain":             {[]string{"--drain", "cluster.open-cluster-management.io/clusterset=gold"}, "Braked: managedclusterset/gold: 7 of 12" + left + "taints", "lost"},
+		"without a brake":     {[]string{"--drain", "cluster.open-cluster-management.io/clusterset=gold", "--brake", "off"}, "12 clusters lost", "Braked"},
+		"another set":         {[]string{"-f", paths[1]}, "Braked: managedclusterset/gold: 10 of 10" + left + "labels", "lost"},
+		"a binding":           {[]string{"--delete", "binding/shop/gold"}, "12 clusters lost", "Braked"},
+		"a cluster that goes": {[]string{"--remove", "c1"}, "1 cluster lost", "Braked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append([]string{"diff", "--base", paths[0]}, test.args...)...)
+			if got.Code != command.ExitUnsatisfied || !strings.Contains(got.Out, test.want) || strings.Contains(got.Out, test.not) {
+				t.Errorf("exit code %d, want %q and not %q:\n%s%s", got.Code, test.want, test.not, got.Out, got.ErrOut)
 			}
 		})
 	}

@@ -39,6 +39,7 @@ that ends it.
 | Expression | clusters of a placement stay for a time, since an expression fails on them because a claim or score is missing |
 | Reference | the clusters of a placement stay, since its last edit names a set, key, name or score that no cluster has |
 | Selector | the members of a ManagedClusterSet stay, since its last edit would take every one of them away |
+| Brake | clusters stay selected, since too many would leave at once by their labels, claims, scores or taints |
 
 A ManagedClusterSet is listed with ` + "`-A`" + `. You need the permission to list manifestworkreplicasets, placements and
 managedclustersets. What you may not list is left out, and said so.`
