@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -22,6 +24,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 const (
@@ -31,6 +34,8 @@ const (
 	accidentSteps = 20
 	// accidentGrace is far longer than a step takes.
 	accidentGrace = 2 * time.Minute
+	// killed is the accident of the manager.
+	killed = "the manager is killed"
 )
 
 // accidents is a hub of several teams to which accidents happen. What they take away comes back within the grace.
@@ -51,8 +56,8 @@ type accidents struct {
 	markers int
 }
 
-// TestAccidentsMoveNothing follows a random history of accidents: verbs that replace, controllers and agents that take labels and claims
-// away, and managers that are killed in the middle. Each is undone within the grace. No decision changes at any time, but for a
+// TestAccidentsMoveNothing follows a random history of accidents: verbs that replace, controllers and agents that take labels, claims and
+// scores away, and managers that are killed in the middle. Each is undone within the grace. No decision changes at any time, but for a
 // placement that is made anew, which has the same clusters afterwards.
 func TestAccidentsMoveNothing(t *testing.T) { accidentsMoveNothing(t, accidentSteps) }
 
@@ -76,6 +81,26 @@ func accidentsMoveNothing(t *testing.T, steps int) {
 		if t.Failed() {
 			t.Fatalf("failed at step %d: %s", n, strings.Join(story, ", "))
 		}
+	}
+}
+
+// TestTheDocumentedAccidentsArePlayed compares the table of accidents that move nothing with those of the histories.
+func TestTheDocumentedAccidentsArePlayed(t *testing.T) {
+	page := kit.Must(os.ReadFile(checkout.Path(t, "docs/concepts/what-happens-when.md"))).In(t)
+	_, after, found := strings.Cut(string(page), "| accident | what keeps the clusters |\n|---|---|\n")
+	if !found {
+		t.Fatal("the page has no table of accidents")
+	}
+	table, _, _ := strings.Cut(after, "\n\n")
+	var documented []string
+	for row := range strings.Lines(table) {
+		documented = append(documented, strings.TrimSpace(strings.Split(row, "|")[1]))
+	}
+	played := append(slices.Collect(maps.Keys((&accidents{random: rand.New(rand.NewPCG(1, 1))}).kinds())), killed)
+	slices.Sort(played)
+	slices.Sort(documented)
+	if diff := cmp.Diff(documented, played); diff != "" {
+		t.Errorf("accidents (-documented +played):\n%s", diff)
 	}
 }
 
@@ -194,7 +219,7 @@ func (a *accidents) step() []string {
 	}
 	a.pause()
 	if len(a.anew) == 0 && a.random.IntN(4) == 0 { // what was deleted is known to the process alone
-		story = append(story, "the manager is killed")
+		story = append(story, killed)
 		a.manager.Kill()
 		a.start()
 	}
@@ -219,7 +244,7 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 			a.MustDelete(kit.Set(set))
 			return func() { a.MustCreate(kit.Set(set)) }
 		},
-		"bindings of a team are replaced": func() func() {
+		"the bindings of a namespace are replaced": func() func() {
 			var list clusterv1beta2.ManagedClusterSetBindingList
 			a.MustList(&list, client.InNamespace(a.pickPlacement().Namespace))
 			for i := range list.Items {
@@ -231,11 +256,11 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 				}
 			}
 		},
-		"clusters lose their labels": func() func() {
-			return a.eachOf(some, `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null,"tier":null}}}`,
+		"clusters lose the labels of their set, of predicates and of topologies": func() func() {
+			return a.eachOf(some, `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null,"tier":null,"region":null}}}`,
 				func(c *clusterv1.ManagedCluster) {
-					a.MustMerge(kit.Cluster(c.Name), fmt.Sprintf(`{"metadata":{"labels":{%q:%q,"tier":%q}}}`,
-						clusterv1beta2.ClusterSetLabel, c.Labels[clusterv1beta2.ClusterSetLabel], c.Labels["tier"]))
+					a.MustMerge(kit.Cluster(c.Name), fmt.Sprintf(`{"metadata":{"labels":{%q:%q,"tier":%q,"region":%q}}}`,
+						clusterv1beta2.ClusterSetLabel, c.Labels[clusterv1beta2.ClusterSetLabel], c.Labels["tier"], c.Labels["region"]))
 				})
 		},
 		"agents report no claims": func() func() {
@@ -252,7 +277,17 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 				}
 			}
 		},
-		"a placement is made anew": func() func() {
+		"scores are deleted": func() func() {
+			for _, c := range some {
+				a.MustDelete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: c.Name, Name: "load"}})
+			}
+			return func() {
+				for _, c := range some {
+					a.MustCreateWithStatus(a.score(c.Name, slices.Index(a.clusters, c)))
+				}
+			}
+		},
+		"a placement is replaced": func() func() {
 			key := a.pickPlacement()
 			a.anew[key] = true
 			a.MustDelete(a.specs[key].DeepCopy())
