@@ -135,6 +135,7 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	o.HubFlags.FilesFlag = "--base"
 	command.AddHubFlags(cmd, o.HubFlags, "cordon", "remove")
 	completion.Register(cmd, "delete", o.completeDeletion)
+	completion.Register(cmd, "brake", cobra.FixedCompletions([]string{brakeOn, brakeOff}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
