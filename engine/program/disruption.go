@@ -36,8 +36,8 @@ func (b Budget) Allows(selected int) int {
 	return b.Count
 }
 
-// defaultStabilization is the wait of clusters of an earlier tier where the placement gives none: a cluster that fails and recovers again and
-// again displaces nothing.
+// defaultStabilization is the wait of clusters of an earlier tier where the placement gives none: a cluster that fails and recovers again
+// and again displaces nothing.
 const defaultStabilization = 5 * time.Minute
 
 func compileFailback(in *clusterv1beta1.FailbackPolicy, tiers bool, path *field.Path) (time.Duration, field.ErrorList) {

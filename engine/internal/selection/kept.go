@@ -16,13 +16,14 @@ func (c *chooser) brakedIncumbents() *bitset.BitSet {
 	return out
 }
 
-// ideal returns what would be chosen without a disruption policy: the stable choice that starts from some incumbents, and the kept clusters.
+// ideal returns what would be chosen without a disruption policy: the stable choice that starts from some incumbents, and the kept
+// clusters.
 func (c *chooser) ideal(incumbents *bitset.BitSet, sameSpec bool) *bitset.BitSet {
 	return c.keep(incumbents, c.stabilize(incumbents, sameSpec))
 }
 
-// keep returns a stable choice that starts from some incumbents, with the clusters that are kept though it does not have them. They take the
-// places of newcomers.
+// keep returns a stable choice that starts from some incumbents, with the clusters that are kept though it does not have them. They take
+// the places of newcomers.
 func (c *chooser) keep(incumbents, stable *bitset.BitSet) *bitset.BitSet {
 	if c.kept.None() {
 		return stable
@@ -44,8 +45,8 @@ func (c *chooser) keep(incumbents, stable *bitset.BitSet) *bitset.BitSet {
 	return c.passFor(incumbents).pick(forced, c.in.Snapshot.EmptySet())
 }
 
-// domainUnknown reports whether a cluster is retained that has lost the label or claim of a required topology. It may be in any domain, so no
-// newcomer is chosen beside it.
+// domainUnknown reports whether a cluster is retained that has lost the label or claim of a required topology. It may be in any domain, so
+// no newcomer is chosen beside it.
 func (c *chooser) domainUnknown() bool {
 	for id := range c.in.Retained.EachSet() {
 		if at, candidate := c.positionOf(id); candidate && !c.eligible(at) {

@@ -202,7 +202,9 @@ func placementKinds() []func(*clusterv1beta1.PlacementSpec) {
 // start starts a manager.
 func (a *accidents) start() {
 	a.t.Helper()
-	a.manager = launch(a.t, options{Args: []string{"--withdrawal-grace=" + accidentGrace.String()}}).Manager
+	a.manager = launch(a.t, options{Args: []string{
+		"--withdrawal-grace=" + accidentGrace.String(), "--expression-hold=" + accidentGrace.String(),
+	}}).Manager
 }
 
 // step lets some accidents happen, and undoes them. It returns what happened.

@@ -45,8 +45,8 @@ type Simulation struct {
 	wanted map[string]*fleet.Set
 	// emptied are the placements whose last edit leaves no cluster, by what a hub reports that holds such edits.
 	emptied map[fleet.Key]string
-	// brakes is nil without a brake. kept are the clusters that brakes keep, each with the reason, and reach the sets that were chosen from, by
-	// placement.
+	// brakes is nil without a brake. kept are the clusters that brakes keep, each with the reason, and reach the sets that were chosen from,
+	// by placement.
 	brakes *brakes
 	kept   map[fleet.Key]map[string]string
 	reach  map[fleet.Key][]*fleet.Set
@@ -59,8 +59,8 @@ type Simulation struct {
 func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progress) *Simulation {
 	out := &Simulation{
 		snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(),
-		wanted: map[string]*fleet.Set{}, kept: map[fleet.Key]map[string]string{}, reach: map[fleet.Key][]*fleet.Set{}, emptied: map[fleet.Key]string{},
-		progress: progress,
+		wanted: map[string]*fleet.Set{}, kept: map[fleet.Key]map[string]string{}, reach: map[fleet.Key][]*fleet.Set{},
+		emptied: map[fleet.Key]string{}, progress: progress,
 	}
 	for _, set := range bundle.Sets {
 		if meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld) {

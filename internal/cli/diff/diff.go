@@ -129,7 +129,8 @@ func NewCommand(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	flags.BoolVar(&o.replace, "replace", false,
 		"delete and create what -f names, as `kubectl replace --force` does, instead of applying it")
 	flags.StringVar(&o.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
-	flags.StringVar(&o.brake, "brake", brakeOn, "`on` or off, as --brake of the manager: whether evictions stop when too many clusters leave at once")
+	flags.StringVar(&o.brake, "brake", brakeOn,
+		"`on` or off, as --brake of the manager: whether evictions stop when too many clusters leave at once")
 	o.output.Add(cmd, "`form` of the answer: json (default: a summary)", "", "json")
 	o.validate.Add(cmd)
 	o.HubFlags.FilesFlag = "--base"

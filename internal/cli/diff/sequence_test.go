@@ -229,6 +229,7 @@ func TestDiffTellsOfTheBrake(t *testing.T) {
 		elsewhere += inSet(name, "other")
 	}
 	base += placementWith("{}")
+	const gold = "cluster.open-cluster-management.io/clusterset=gold"
 	const left = " clusters of the set would have left placements within 1m0s by their "
 	paths := files(t, [2]string{"base", base}, [2]string{"elsewhere", boundSet("other") + elsewhere})
 	for name, test := range map[string]struct {
@@ -236,8 +237,8 @@ func TestDiffTellsOfTheBrake(t *testing.T) {
 		want string
 		not  string
 	}{
-		"a drain":             {[]string{"--drain", "cluster.open-cluster-management.io/clusterset=gold"}, "Braked: managedclusterset/gold: 7 of 12" + left + "taints", "lost"},
-		"without a brake":     {[]string{"--drain", "cluster.open-cluster-management.io/clusterset=gold", "--brake", "off"}, "12 clusters lost", "Braked"},
+		"a drain":             {[]string{"--drain", gold}, "Braked: managedclusterset/gold: 7 of 12" + left + "taints", "lost"},
+		"without a brake":     {[]string{"--drain", gold, "--brake", "off"}, "12 clusters lost", "Braked"},
 		"another set":         {[]string{"-f", paths[1]}, "Braked: managedclusterset/gold: 10 of 10" + left + "labels", "lost"},
 		"a binding":           {[]string{"--delete", "binding/shop/gold"}, "12 clusters lost", "Braked"},
 		"a cluster that goes": {[]string{"--remove", "c1"}, "1 cluster lost", "Braked"},

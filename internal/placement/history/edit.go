@@ -21,8 +21,8 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
 }
 
-// Going returns the right by which a placement has clusters and that is being withdrawn, in words. It is empty for none, and where the fleet
-// is not known: only the leader has it at hand.
+// Going returns the right by which a placement has clusters and that is being withdrawn, in words. It is empty for none, and where the
+// fleet is not known: only the leader has it at hand.
 func (r *Record) Going(placement types.NamespacedName) string {
 	leads := r.leader.Load()
 	if leads == nil {

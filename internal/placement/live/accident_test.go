@@ -44,8 +44,8 @@ type accidents struct {
 	story []string
 }
 
-// TestAccidentsMoveNothing follows random histories: verbs that delete and create again, controllers and agents that take labels, claims and
-// scores away, cordons, and managers that are killed in the middle. Several happen at once, and end in any order within the grace. No
+// TestAccidentsMoveNothing follows random histories: verbs that delete and create again, controllers and agents that take labels, claims
+// and scores away, cordons, and managers that are killed in the middle. Several happen at once, and end in any order within the grace. No
 // decision differs at any time, but for a deleted placement, which has its former slices once it is made anew.
 func TestAccidentsMoveNothing(t *testing.T) {
 	env, err := celenv.New()
@@ -259,7 +259,9 @@ func (a *accidents) kinds() map[string]func() []func() {
 			func(c, before *clusterv1.ManagedCluster) { c.Status.ClusterClaims = before.Status.ClusterClaims }),
 		"clusters are cordoned": clusters(
 			func(c, _ *clusterv1.ManagedCluster) {
-				c.Spec.Taints = []clusterv1.Taint{{Key: "maintenance", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Time{Time: a.clock.Now()}}}
+				c.Spec.Taints = []clusterv1.Taint{{
+					Key: "maintenance", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Time{Time: a.clock.Now()},
+				}}
 			},
 			func(c, before *clusterv1.ManagedCluster) { c.Spec.Taints = before.Spec.Taints }),
 		"scores are deleted": scores(func(score *clusterv1alpha1.AddOnPlacementScore) { score.Status.Scores = nil }),

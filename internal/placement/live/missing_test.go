@@ -386,8 +386,8 @@ func TestAChangeDuringADecisionThatKeepsClusters(t *testing.T) {
 	}
 }
 
-// TestTheGraceAfterAStartConcernsRanksToo takes away what a selected cluster is ranked by, while no manager runs. Others take its place once
-// the grace is over.
+// TestTheGraceAfterAStartConcernsRanksToo takes away what a selected cluster is ranked by, while no manager runs. Others take its place
+// once the grace is over.
 func TestTheGraceAfterAStartConcernsRanksToo(t *testing.T) {
 	for name, test := range map[string]struct {
 		placement *clusterv1beta1.Placement

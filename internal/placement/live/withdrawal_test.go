@@ -769,9 +769,11 @@ func TestGoing(t *testing.T) {
 		do       func(h *hub)
 		all, sky string
 	}{
-		"nothing":            {func(*hub) {}, "", ""},
-		"a set":              {func(h *hub) { h.deleteSet("sea") }, "the ManagedClusterSet sea is gone", ""},
-		"a binding":          {func(h *hub) { h.unbind("sky") }, "the ManagedClusterSetBinding sky is gone", "the ManagedClusterSetBinding sky is gone"},
+		"nothing": {func(*hub) {}, "", ""},
+		"a set":   {func(h *hub) { h.deleteSet("sea") }, "the ManagedClusterSet sea is gone", ""},
+		"a binding": {
+			func(h *hub) { h.unbind("sky") }, "the ManagedClusterSetBinding sky is gone", "the ManagedClusterSetBinding sky is gone",
+		},
 		"a set that is back": {func(h *hub) { h.deleteSet("sea"); h.addSet("sea") }, "", ""},
 		"a cluster leaves its set": {func(h *hub) {
 			c := h.state.Clusters["c1"].DeepCopy()
