@@ -24,7 +24,7 @@ type Root string
 // Run runs a test of the calling package with the defect in place, and returns what it printed. The error is that of the go command.
 func (r Root) Run(t *testing.T, of Defect, test string, arguments ...string) (printed string, err error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", append([]string{
+	command := exec.CommandContext(t.Context(), "go", append([]string{ //nolint:gosec // tests give the arguments
 		"test", "-overlay=" + r.overlay(t, of), "-vet=off", "-run=^" + test + "$", ".", "-args",
 	}, arguments...)...)
 	out, err := command.CombinedOutput()

@@ -232,15 +232,7 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		printer.Printf(w, "%s %s: %s lost, %d gained.%s\n",
 			phrase.Count(of.Moved, "placement"), verb, phrase.Count(of.Lost, "cluster"), of.Gained, broken)
 	}
-	for _, part := range of.Held {
-		printer.Printf(w, "Held: %s.\n", part)
-	}
-	for _, part := range of.Braked {
-		printer.Printf(w, "Braked: %s\n", part)
-	}
-	for _, part := range of.WithoutEffect {
-		printer.Printf(w, "Without effect: %s.\n", part)
-	}
+	of.printNotes(w)
 	if of.Sequence != nil {
 		of.Sequence.Print(w)
 	}
@@ -248,6 +240,19 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		of.Away.Print(w)
 	}
 	return nil
+}
+
+// printNotes writes what stays though the change would move it, and what of the change has no effect.
+func (r *Report) printNotes(w io.Writer) {
+	for _, part := range r.Held {
+		printer.Printf(w, "Held: %s.\n", part)
+	}
+	for _, part := range r.Braked {
+		printer.Printf(w, "Braked: %s\n", part)
+	}
+	for _, part := range r.WithoutEffect {
+		printer.Printf(w, "Without effect: %s.\n", part)
+	}
 }
 
 // Part is the clusters of a placement that move in one way, by reason.

@@ -762,7 +762,7 @@ func TestWhatPlacementsLose(t *testing.T) {
 	}
 }
 
-// TestGoing asks for each placement by which right it has clusters that is being withdrawn.
+// TestGoing reads for each placement by which right it has clusters that is being withdrawn.
 func TestGoing(t *testing.T) {
 	sky := enginetest.Placement("ns", "sky").Sets("sky").Obj()
 	for name, test := range map[string]struct {
