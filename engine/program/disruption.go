@@ -41,11 +41,10 @@ func (b Budget) Allows(selected int) int {
 const defaultStabilization = 5 * time.Minute
 
 func compileFailback(in *clusterv1beta1.FailbackPolicy, tiers bool, path *field.Path) (time.Duration, field.ErrorList) {
-	switch {
-	case in != nil && in.StabilizationSeconds != nil:
-	case tiers:
-		return defaultStabilization, nil
-	default:
+	if in == nil || in.StabilizationSeconds == nil {
+		if tiers {
+			return defaultStabilization, nil
+		}
 		return 0, nil
 	}
 	seconds := *in.StabilizationSeconds

@@ -27,9 +27,7 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	progress := printer.NewProgress(o.Streams.ErrOut, o.Clock)
 	defer progress.Done()
 	base := change.NewSimulation(bundle, now, progress)
-	if o.brake != brakeOff {
-		base.Brake(bundle.Sets)
-	}
+	o.applyBrake(base, bundle)
 	base.Stabilize(base.Order)
 	if o.replace {
 		return o.replacement(base, proposed)
@@ -47,9 +45,7 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	if err != nil {
 		return nil, err
 	}
-	if o.brake != brakeOff {
-		next.Brake(bundle.Sets)
-	}
+	o.applyBrake(next, bundle)
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
 	out.WithoutEffect = next.WithoutEffect(proposed.Applied.Placements)
@@ -59,6 +55,13 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	return out, err
 }
 
+// applyBrake gives a course the brake of the manager, unless --brake is off.
+func (o *options) applyBrake(course *change.Simulation, bundle *file.Bundle) {
+	if o.brake != brakeOff {
+		course.Brake(bundle.Sets)
+	}
+}
+
 // replacement simulates that what is applied is deleted first.
 func (o *options) replacement(base *change.Simulation, proposed *change.Proposal) (*change.Report, error) {
 	next := base.Fork()
@@ -66,9 +69,7 @@ func (o *options) replacement(base *change.Simulation, proposed *change.Proposal
 	if err != nil {
 		return nil, err
 	}
-	if o.brake != brakeOff {
-		next.Brake(o.base.Sets)
-	}
+	o.applyBrake(next, o.base)
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
 	out.Away, out.WithoutEffect = away, next.WithoutEffect(proposed.Applied.Placements)
