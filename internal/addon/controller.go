@@ -52,8 +52,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.
 	Leases bool
-	// Going returns the right by which a placement has clusters and that is being withdrawn; empty for none. Nil: never.
-	Going func(placement client.ObjectKey) string
+	// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right. Nil: never any.
+	Going func(placement client.ObjectKey) map[string]string
 	// Blocked reports whether another controller installs the add-ons of the hub, so that this controller must not write.
 	Blocked func() bool
 	// Registry is where the metrics are registered.

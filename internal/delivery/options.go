@@ -24,8 +24,8 @@ type Options struct {
 	Blocked func() bool
 	// UsersVerified reports whether the API server verifies the users that RolloutControls name.
 	UsersVerified func(ctx context.Context) (bool, error)
-	// Going returns the right by which a placement has clusters and that is being withdrawn; empty for none. Nil: never.
-	Going func(placement client.ObjectKey) string
+	// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right. Nil: never any.
+	Going func(placement client.ObjectKey) map[string]string
 	// Env compiles the CEL expressions of overrides.
 	Env *celenv.Env
 	// Leases means that the cache of the manager has the leases of clusters, so that a soak waits for a sign of life.

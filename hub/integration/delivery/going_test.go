@@ -28,7 +28,7 @@ func TestNothingNewIsDeliveredByARightThatIsGoing(t *testing.T) {
 	})
 	f.AwaitObject(works, "the status tells what the new template waits for", func() error {
 		for _, condition := range works.Status.Conditions {
-			if strings.Contains(condition.Message, "the ManagedClusterSet "+f.namespace+" is gone") {
+			if strings.Contains(condition.Message, "the ManagedClusterSet "+f.namespace+" or its binding is gone") {
 				return nil
 			}
 		}

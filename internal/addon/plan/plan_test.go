@@ -520,18 +520,18 @@ func TestNothingStartsByARightThatIsBeingWithdrawn(t *testing.T) {
 	w.selects("p", "a b")
 	w.settle(t)
 	key := types.NamespacedName{Namespace: space, Name: "p"}
-	withdraw := func(what string) {
+	withdraw := func(going map[string]string) {
 		placement := w.placements[key]
-		placement.Going = what
+		placement.Going = going
 		w.placements[key] = placement
 	}
-	withdraw("the ManagedClusterSet gold is gone")
+	withdraw(map[string]string{"a": "the ManagedClusterSet gold or its binding is gone"})
 	w.configs["base"] = "2"
 	out := w.settle(t)
-	if got, want := w.reaches(), "a=1 b=1"; got != want || !out.Until.Equal(w.now.Add(time.Second)) {
+	if got, want := w.reaches(), "a=1 b=2"; got != want || !out.Until.Equal(w.now.Add(time.Second)) {
 		t.Errorf("%q, want %q; planned again at %s", got, want, out.Until)
 	}
-	withdraw("")
+	withdraw(nil)
 	w.settle(t)
 	if got, want := w.reaches(), "a=2 b=2"; got != want {
 		t.Errorf("%q, want %q", got, want)

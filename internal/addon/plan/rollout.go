@@ -18,7 +18,7 @@ func (p *planner) roll() {
 		out := evidence.Run(p.evidence(i))
 		s.step = out.Steps[0]
 		if out.Away > 0 {
-			s.note = fmt.Sprintf("; %s of the start away, so the rollout has not finished", phrase.Count(out.Away, "cluster"))
+			s.note += fmt.Sprintf("; %s of the start away, so the rollout has not finished", phrase.Count(out.Away, "cluster"))
 		}
 		for _, verdict := range s.step.Verdicts {
 			if c := p.byName[verdict.Cluster]; c.follows(i) {
@@ -43,7 +43,7 @@ func (p *planner) take(s *placementState, out evidence.Output) {
 		p.byName[name].starts = true
 	}
 	for name := range out.Restart {
-		p.byName[name].starts = !s.frozen
+		p.byName[name].starts = !s.frozen && s.Going[name] == ""
 	}
 	for name := range out.Begins {
 		p.byName[name].starts, p.byName[name].begins = false, true
@@ -117,16 +117,16 @@ func (p *planner) isRolledOut(s *placementState) bool {
 
 // hold lets no cluster start where the decision or the configurations are not to be trusted.
 func (p *planner) hold(s *placementState, step *rollout.Step) (frozen bool) {
+	if note := s.Withhold(step); note != "" {
+		s.note += note
+		p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
+	}
 	switch lacks := reading.LacksGroups(s.slices, s.Placement, *step); {
 	case s.reading == reading.Torn:
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
 	case lacks || s.slices == reading.Partial && step.Phase == rollout.PhaseUnproven:
 		s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
 		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
-	case s.Going != "" && len(step.Apply) > 0:
-		s.cause = s.Withdrawn()
-		s.freeze(step, rollout.PhaseUndecided, rollout.WaitsForDecision)
-		p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
 	case s.fault != "" && step.Phase != rollout.PhaseUndecided && step.Phase != rollout.PhaseEmpty:
 		s.cause = "No cluster starts before the configurations are there: " + s.fault
 		s.freeze(step, rollout.PhaseMisconfigured, rollout.WaitsForStrategy)

@@ -148,16 +148,16 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 	for i := range p.placements {
 		s := &p.placements[i]
 		s.step = steps[i]
+		if note := s.Withhold(&s.step); note != "" {
+			s.note += note
+			p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
+		}
 		switch {
 		case s.reading == reading.Torn:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 		case reading.LacksGroups(s.reading, s.Placement, s.step) || s.reading == reading.Partial && s.step.Phase == rollout.PhaseUnproven:
 			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
 			s.cause = "Groups of the decision may be missing, so no cluster starts: " + s.cause
-		case s.Going != "" && len(s.step.Apply) > 0:
-			s.freeze(rollout.PhaseUndecided, rollout.WaitsForDecision)
-			s.cause = s.Withdrawn()
-			p.wakeAt(p.in.Now.Add(reading.WithdrawalRetry))
 		case len(p.in.Set.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && s.step.Phase != rollout.PhaseUndecided:
 			// A set without manifests is a mistake: nothing is delivered, and what runs stays.
 			s.freeze(rollout.PhaseMisconfigured, rollout.WaitsForStrategy)
@@ -254,16 +254,27 @@ func (p *planner) starts() map[string]bool {
 		}
 	}
 	for _, c := range p.clusters {
-		if p.restart[c.name] && c.ruling() != noPlacement && c.rendered.Failure == "" && !p.placements[c.ruling()].frozen {
+		if !p.mayStart(c) {
+			continue
+		}
+		if p.restart[c.name] && c.rendered.Failure == "" {
 			out[c.name] = true
 		}
 		// A cluster whose write was refused counts as failed, so that no step starts it again.
-		refused := c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed
-		if refused && c.ruling() != noPlacement && !p.placements[c.ruling()].frozen && !c.current() {
+		if c.fault != nil && c.fault.Permanent && c.state == rollout.StateFailed && !c.current() {
 			out[c.name] = true
 		}
 	}
 	return out
+}
+
+// mayStart reports whether the placement of a cluster lets it start what the steps do not start.
+func (p *planner) mayStart(c *cluster) bool {
+	if c.ruling() == noPlacement {
+		return false
+	}
+	ruling := &p.placements[c.ruling()]
+	return !ruling.frozen && ruling.Going[c.name] == ""
 }
 
 // ordered returns the clusters that start in the order of the rollouts, then the others by name.

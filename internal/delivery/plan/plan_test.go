@@ -171,27 +171,44 @@ func TestNothingStartsByARightThatIsBeingWithdrawn(t *testing.T) {
 	w.pass(t)
 	w.pass(t)
 	w.written = nil
-	withdraw := func(what string) {
+	withdraw := func(going map[string]string) {
 		placement := w.placements["p"]
-		placement.Going = what
+		placement.Going = going
 		w.placements["p"] = placement
 	}
-	withdraw("the ManagedClusterSet gold is gone")
+	going := map[string]string{"a": "the ManagedClusterSet gold or its binding is gone"}
+	withdraw(going)
 	settled := w.set.Status.DeepCopy()
 	if out := w.pass(t); !out.Until.IsZero() || !equality.Semantic.DeepEqual(settled, &w.set.Status) {
 		t.Errorf("without a new template: planned again at %s, status %+v, want %+v", out.Until, w.set.Status, settled)
 	}
 	w.template("2")
 	out := w.pass(t)
-	w.expectWrites(t)
-	want := "No cluster starts until it is certain whether the placement keeps its clusters: the ManagedClusterSet gold is gone"
-	if got := out.Rollouts[0].Message; got != want {
-		t.Errorf("the message is %q, want %q", got, want)
+	w.expectWrites(t, "Update b")
+	const want = "; not before it is certain whether they stay selected: a (the ManagedClusterSet gold or its binding is gone)"
+	if got := out.Rollouts[0].Message; !strings.Contains(got, want) {
+		t.Errorf("the message is %q, want %q in it", got, want)
 	}
 	if want := w.now.Add(time.Second); !out.Until.Equal(want) {
 		t.Errorf("planned again at %s, want %s", out.Until, want)
 	}
-	withdraw("")
+	withdraw(nil)
 	w.pass(t)
-	w.expectWrites(t, "Update a", "Update b")
+	w.expectWrites(t, "Update a")
+}
+
+// TestFailOverDoesNotWaitForARightThatIsGoing: what has finished goes to a cluster that joins, whatever else is withdrawn.
+func TestFailOverDoesNotWaitForARightThatIsGoing(t *testing.T) {
+	w := newState(t, "p={type: All}")
+	w.selects("p", "a b")
+	w.pass(t)
+	w.agents(t, "a b", healthy, w.now)
+	w.pass(t)
+	w.written = nil
+	w.selects("p", "a b c")
+	placement := w.placements["p"]
+	placement.Going = map[string]string{"a": "the ManagedClusterSet gold or its binding is gone"}
+	w.placements["p"] = placement
+	w.pass(t)
+	w.expectWrites(t, "Create c")
 }

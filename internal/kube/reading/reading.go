@@ -1,12 +1,15 @@
 package reading
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -14,18 +17,36 @@ import (
 type Placement struct {
 	Object    *clusterv1beta1.Placement
 	Decisions decision.Decisions
-	// Going is the right by which the placement has clusters and that is being withdrawn, in words; empty for none. Until its grace is over
-	// no cluster starts: what is on its way out gets nothing new.
-	Going string
+	// Going has the clusters that the placement has by a right that is being withdrawn, each with that right in words. Until its grace is
+	// over they start nothing: what is on its way out gets nothing new.
+	Going map[string]string
 }
 
-// Withdrawn returns why no cluster of the placement starts while a right is going.
-func (p *Placement) Withdrawn() string {
-	return "No cluster starts until it is certain whether the placement keeps its clusters: " + p.Going
-}
-
-// WithdrawalRetry is how often a placement with a right that is going is looked at again. Its grace takes seconds.
+// WithdrawalRetry is how often a placement with clusters that do not start for that reason is looked at again. The grace takes seconds.
 const WithdrawalRetry = time.Second
+
+// Withhold takes the clusters whose right is going out of those that a step starts. Note is what to add to the message of the rollout;
+// empty if the step starts none of them.
+func (p *Placement) Withhold(step *rollout.Step) (note string) {
+	var names []string
+	step.Apply = slices.DeleteFunc(step.Apply, func(name string) bool {
+		if p.Going[name] == "" {
+			return false
+		}
+		names = append(names, name)
+		return true
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	step.Wait, step.InFlight = append(step.Wait, names...), step.InFlight-len(names)
+	for i := range step.Verdicts {
+		if verdict := &step.Verdicts[i]; verdict.Code == rollout.Starting && p.Going[verdict.Cluster] != "" {
+			verdict.Code = rollout.WaitsForDecision
+		}
+	}
+	return fmt.Sprintf("; not before it is certain whether they stay selected: %s (%s)", phrase.Join(names, phrase.MaxNames), p.Going[names[0]])
+}
 
 // Reading is what the decision of a placement is worth.
 type Reading int

@@ -21,12 +21,12 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
 }
 
-// Going returns the right by which a placement has clusters and that is being withdrawn, in words. It is empty for none, and where the
-// fleet is not known: only the leader has it at hand.
-func (r *Record) Going(placement types.NamespacedName) string {
+// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words. It is nil for none, and
+// where the fleet is not known: only the leader has it at hand.
+func (r *Record) Going(placement types.NamespacedName) map[string]string {
 	leads := r.leader.Load()
 	if leads == nil {
-		return ""
+		return nil
 	}
 	return leads.stored.Going(fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, r.options.Clock.Now())
 }

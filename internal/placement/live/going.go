@@ -1,55 +1,77 @@
 package live
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/fleet"
-	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
-// Going returns the right by which a placement has clusters and that is being withdrawn, in words; empty for none. Until its grace is over,
-// nothing new is to be delivered by it.
-func (s *Stored) Going(key fleet.Key, now time.Time) string {
+// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words; nil for none. Until
+// its grace is over, nothing new is to be delivered to them.
+func (s *Stored) Going(key fleet.Key, now time.Time) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.placements[key]
 	if !s.ready || !known {
-		return ""
+		return nil
 	}
 	return s.fleet.going(key, p.retained, now)
 }
 
 // going returns what Stored.Going does. Retained are the clusters that stay because the manager started a short time ago.
-func (f *Fleet) going(key fleet.Key, retained []string, now time.Time) string {
+func (f *Fleet) going(key fleet.Key, retained []string, now time.Time) map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.publish()
+	if !now.Before(f.retainUntil) {
+		retained = nil
+	}
 	w := &f.withdrawals
-	uses := func(set string) bool {
-		compiled := f.programs[key]
-		return compiled == nil || len(compiled.ClusterSets) == 0 || slices.Contains(compiled.ClusterSets, set)
+	if len(w.sets)+len(w.bindings)+len(w.clusters)+len(retained) == 0 {
+		return nil
 	}
-	for _, set := range slices.Sorted(maps.Keys(w.sets)) {
-		if _, bound := f.boundTo[set][key.Namespace]; bound && uses(set) {
-			return "the ManagedClusterSet " + set + " is gone"
+	out := map[string]string{}
+	for _, name := range retained {
+		out[name] = "they no longer qualified when the manager started"
+	}
+	for id := range f.snapshot.Incumbents(key).All() {
+		cluster := f.snapshot.Cluster(id)
+		if cluster == nil {
+			continue
+		}
+		if right := f.rightGoing(key, cluster); right != "" {
+			out[cluster.Name()] = right
 		}
 	}
-	for _, binding := range slices.SortedFunc(maps.Keys(w.bindings), fleet.Key.Compare) {
-		if binding.Namespace == key.Namespace && uses(binding.Name) {
-			return "the ManagedClusterSetBinding " + binding.Name + " is gone"
+	return out
+}
+
+// rightGoing returns by which right a cluster leaves a placement; empty if it has another.
+func (f *Fleet) rightGoing(key fleet.Key, cluster *fleet.Cluster) string {
+	stored, going := cluster, ""
+	if cluster.Withdrawing() {
+		stored = cluster.Stored
+	}
+	for _, name := range f.snapshot.BoundSets(key.Namespace) {
+		set, exists := f.snapshot.Set(name)
+		if !exists || !f.uses(key, name) {
+			continue
+		}
+		switch withdrawing := f.snapshot.Withdrawing(key.Namespace, name); {
+		case !withdrawing && set.Has(stored):
+			return ""
+		case withdrawing && set.Has(cluster):
+			going = "the ManagedClusterSet " + name + " or its binding is gone"
+		case set.Has(cluster):
+			going = "they have left the ManagedClusterSet " + name
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
-		_, leaves := w.clusters[name].facts[fact{fleet.Label, clusterv1beta2.ClusterSetLabel}]
-		if id, known := f.snapshot.ID(name); leaves && known && f.snapshot.Incumbents(key).Has(id) {
-			return "the cluster " + name + " has left its set"
-		}
-	}
-	if len(retained) > 0 && now.Before(f.retainUntil) {
-		return fmt.Sprintf("%s no longer qualified when the manager started", phrase.Join(retained, phrase.MaxNames))
-	}
-	return ""
+	return going
+}
+
+// uses reports whether a placement may choose from a set that is bound to its namespace.
+func (f *Fleet) uses(key fleet.Key, set string) bool {
+	compiled := f.programs[key]
+	return compiled == nil || len(compiled.ClusterSets) == 0 || slices.Contains(compiled.ClusterSets, set)
 }

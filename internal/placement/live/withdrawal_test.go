@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -762,39 +763,50 @@ func TestWhatPlacementsLose(t *testing.T) {
 	}
 }
 
-// TestGoing reads for each placement by which right it has clusters that is being withdrawn.
+// TestGoing reads for each placement which clusters it has by a right that is being withdrawn. Those of sea are c1, c3 and c5.
 func TestGoing(t *testing.T) {
 	sky := enginetest.Placement("ns", "sky").Sets("sky").Obj()
+	each := func(right string, clusters ...string) map[string]string {
+		out := map[string]string{}
+		for _, name := range clusters {
+			out[name] = right
+		}
+		return out
+	}
+	change := func(h *hub, edit func(c *clusterv1.ManagedCluster)) {
+		c := h.state.Clusters["c1"].DeepCopy()
+		edit(c)
+		h.put(c)
+	}
+	const goneSea = "the ManagedClusterSet sea or its binding is gone"
+	bySky := each("the ManagedClusterSet sky or its binding is gone", "c2", "c4", "c6")
 	for name, test := range map[string]struct {
 		do       func(h *hub)
-		all, sky string
+		all, sky map[string]string
 	}{
-		"nothing": {func(*hub) {}, "", ""},
-		"a set":   {func(h *hub) { h.deleteSet("sea") }, "the ManagedClusterSet sea is gone", ""},
-		"a binding": {
-			func(h *hub) { h.unbind("sky") }, "the ManagedClusterSetBinding sky is gone", "the ManagedClusterSetBinding sky is gone",
-		},
-		"a set that is back": {func(h *hub) { h.deleteSet("sea"); h.addSet("sea") }, "", ""},
+		"nothing":            {func(*hub) {}, nil, nil},
+		"a set":              {func(h *hub) { h.deleteSet("sea") }, each(goneSea, "c1", "c3", "c5"), nil},
+		"a binding":          {func(h *hub) { h.unbind("sky") }, bySky, bySky},
+		"a set that is back": {func(h *hub) { h.deleteSet("sea"); h.addSet("sea") }, nil, nil},
 		"a cluster leaves its set": {func(h *hub) {
-			c := h.state.Clusters["c1"].DeepCopy()
-			delete(c.Labels, clusterv1beta2.ClusterSetLabel)
-			h.put(c)
-		}, "the cluster c1 has left its set", ""},
+			change(h, func(c *clusterv1.ManagedCluster) { delete(c.Labels, clusterv1beta2.ClusterSetLabel) })
+		}, each("they have left the ManagedClusterSet sea", "c1"), nil},
+		"a cluster moves to another set of the namespace": {func(h *hub) {
+			change(h, func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = "sky" })
+		}, nil, nil},
 		"a label": {func(h *hub) {
-			c := h.state.Clusters["c1"].DeepCopy()
-			delete(c.Labels, "env")
-			h.put(c)
-		}, "", ""},
+			change(h, func(c *clusterv1.ManagedCluster) { delete(c.Labels, "env") })
+		}, nil, nil},
 		"it was lost before the start": {func(h *hub) {
 			delete(h.state.Sets, "sea")
 			h.restart()
 			h.decide(t)
-		}, "c1, c3, c5 no longer qualified when the manager started", ""},
+		}, each("they no longer qualified when the manager started", "c1", "c3", "c5"), nil},
 		"the grace is over": {func(h *hub) {
 			h.deleteSet("sea")
 			h.clock.Step(testGrace)
 			h.endGraces()
-		}, "", ""},
+		}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
@@ -802,9 +814,10 @@ func TestGoing(t *testing.T) {
 			h.decide(t)
 			test.do(h)
 			h.decide(t)
-			for placement, want := range map[string]string{"all": test.all, "sky": test.sky, "unknown": ""} {
-				if got := h.Going(fleet.Key{Namespace: "ns", Name: placement}, h.clock.Now()); got != want {
-					t.Errorf("%s: %q, want %q", placement, got, want)
+			for placement, want := range map[string]map[string]string{"all": test.all, "sky": test.sky, "unknown": nil} {
+				got := h.Going(fleet.Key{Namespace: "ns", Name: placement}, h.clock.Now())
+				if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", placement, diff)
 				}
 			}
 		})
