@@ -45,7 +45,8 @@ func (p *Placement) Withhold(step *rollout.Step) (note string) {
 			verdict.Code = rollout.WaitsForDecision
 		}
 	}
-	return fmt.Sprintf("; not before it is certain whether they stay selected: %s (%s)", phrase.Join(names, phrase.MaxNames), p.Going[names[0]])
+	return fmt.Sprintf("; not before it is certain whether they stay selected: %s (%s)", phrase.Join(names, phrase.MaxNames),
+		p.Going[names[0]])
 }
 
 // Reading is what the decision of a placement is worth.

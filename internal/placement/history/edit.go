@@ -21,8 +21,8 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
 }
 
-// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words. It is nil for none, and
-// where the fleet is not known: only the leader has it at hand.
+// Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words. It is nil for none,
+// and where the fleet is not known: only the leader has it at hand.
 func (r *Record) Going(placement types.NamespacedName) map[string]string {
 	leads := r.leader.Load()
 	if leads == nil {
