@@ -294,7 +294,8 @@ func TestHoldsAreShown(t *testing.T) {
 	for _, want := range []string{
 		"Held back", "/rollouts/shop/web", "2 &lt;b&gt;clusters",
 		"kubectl berth holds release manifestworkreplicaset/web -n shop --reason WHY",
-		`<a href="/?group=set&amp;q=set%3Dlive">ManagedClusterSet/live</a>`, "kubectl berth holds release managedclusterset/live --reason WHY",
+		`<a href="/?group=set&amp;q=set%3Dlive">ManagedClusterSet/live</a>`,
+		"kubectl berth holds release managedclusterset/live --hold Selector --reason WHY",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("status %d, the page lacks %q:\n%s", code, want, body)

@@ -95,7 +95,7 @@ func (e Edits) warnings(old, edited *Set, clusters []clusterv1.ManagedCluster) [
 		return nil
 	case stay+join == 0 && e.Held && !clusterv1beta2.SelectorConfirmed(edited):
 		return []string{fmt.Sprintf("this edit leaves none of %d clusters in the set; they stay until a cluster matches or it is confirmed: "+
-			"kubectl berth holds release managedclusterset/%s --reason WHY", members, edited.Name)}
+			"kubectl berth holds release managedclusterset/%s --hold Selector --reason WHY", members, edited.Name)}
 	case stay+join == 0:
 		text = fmt.Sprintf("this edit leaves none of %d clusters in the set", members)
 	case members >= leastClusters && 2*lost > members:

@@ -250,6 +250,9 @@ func (r *Report) printNotes(w io.Writer) {
 	for _, part := range r.Braked {
 		printer.Printf(w, "Braked: %s\n", part)
 	}
+	if len(r.Braked) > 0 {
+		printer.Printf(w, "With --brake=off the answer shows what leaves once the brake is released.\n")
+	}
 	for _, part := range r.WithoutEffect {
 		printer.Printf(w, "Without effect: %s.\n", part)
 	}

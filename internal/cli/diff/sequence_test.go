@@ -237,9 +237,9 @@ func TestDiffTellsOfTheBrake(t *testing.T) {
 		want string
 		not  string
 	}{
-		"a drain":             {[]string{"--drain", gold}, "Braked: managedclusterset/gold: 7 of 12" + left + "taints", "lost"},
+		"a drain":             {[]string{"--drain", gold}, "Braked: managedclusterset/gold: at least 7 of 12" + left + "taints", "lost"},
 		"without a brake":     {[]string{"--drain", gold, "--brake", "off"}, "12 clusters lost", "Braked"},
-		"another set":         {[]string{"-f", paths[1]}, "Braked: managedclusterset/gold: 10 of 10" + left + "labels", "lost"},
+		"another set":         {[]string{"-f", paths[1]}, "Braked: managedclusterset/gold: at least 10 of 10" + left + "labels", "lost"},
 		"a binding":           {[]string{"--delete", "binding/shop/gold"}, "12 clusters lost", "Braked"},
 		"a cluster that goes": {[]string{"--remove", "c1"}, "1 cluster lost", "Braked"},
 	} {

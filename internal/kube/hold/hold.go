@@ -111,10 +111,10 @@ type Hold struct {
 // Object returns the object as commands take it: "manifestworkreplicaset/web".
 func (h *Hold) Object() string { return strings.ToLower(h.Kind) + "/" + h.Name }
 
-// ReleaseCommand returns the command that ends the hold.
+// ReleaseCommand returns the command that ends the hold, and no other hold of a set, which may be of another cause.
 func (h *Hold) ReleaseCommand() string {
 	if h.Namespace == "" {
-		return fmt.Sprintf("kubectl berth holds release %s --reason WHY", h.Object())
+		return fmt.Sprintf("kubectl berth holds release %s --hold %s --reason WHY", h.Object(), h.Type)
 	}
 	return fmt.Sprintf("kubectl berth holds release %s -n %s --reason WHY", h.Object(), h.Namespace)
 }

@@ -495,7 +495,7 @@ func envIs(key, value string) clusterv1beta2.ManagedClusterSelector {
 func TestAnEditThatTakesEveryMemberAwayIsHeld(t *testing.T) {
 	const heldText = "SelectorHeld=True SelectsNothing: The selector of the spec selects no ManagedCluster: no cluster has the label " +
 		`"environmentt" (2 have "environment"). The 2 members of the selector before stay, until a cluster matches or the selector changes. ` +
-		"To follow the spec: kubectl berth holds release managedclusterset/dev --reason WHY"
+		"To follow the spec: kubectl berth holds release managedclusterset/dev --hold Selector --reason WHY"
 	const two = "ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"
 	typo := func(set *clusterv1beta2.ManagedClusterSet) { set.Spec.ClusterSelector = envIs("environmentt", "live") }
 	for sentence, c := range map[string]struct {

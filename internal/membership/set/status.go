@@ -84,7 +84,8 @@ func heldCondition(set *clusterv1beta2.ManagedClusterSet, found setState) metav1
 	return metav1.Condition{
 		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonSelectsNothing,
 		Message: fmt.Sprintf("The selector of the spec selects no ManagedCluster%s. The %s of the selector before stay, until a "+
-			"cluster matches or the selector changes. To follow the spec: kubectl berth holds release managedclusterset/%s --reason WHY",
+			"cluster matches or the selector changes. To follow the spec: "+
+				"kubectl berth holds release managedclusterset/%s --hold Selector --reason WHY",
 			why, phrase.Count(found.members, "member"), set.Name),
 	}
 }

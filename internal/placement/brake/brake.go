@@ -205,7 +205,8 @@ func (b *Brake) countInSets(leaving engine.Departure, s *fleet.Snapshot, now tim
 			}
 			all := members + counted.outside(set, s)
 			if all >= minSize && exceeds(left, all) {
-				b.engage(id, now, fmt.Sprintf("%d of %s of the set would have left placements within %s", left, phrase.Count(all, "cluster"), span))
+				b.engage(id, now, fmt.Sprintf("at least %d of %s of the set would have left placements within %s", left,
+					phrase.Count(all, "cluster"), span))
 			}
 		}
 	}
@@ -238,9 +239,9 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 		switch {
 		case all < minSize:
 		case exceeds(clusters, all):
-			b.engage(id, now, fmt.Sprintf("%d of %s would have left placements within %s", clusters, phrase.Count(all, "cluster"), span))
+			b.engage(id, now, fmt.Sprintf("at least %d of %s would have left placements within %s", clusters, phrase.Count(all, "cluster"), span))
 		case clusters >= minClusters && counted.placements.count() >= minPlacements && exceeds(counted.decisions.count(), counted.all):
-			b.engage(id, now, fmt.Sprintf("%d of the %d decisions of the hub would have gone within %s", counted.decisions.count(),
+			b.engage(id, now, fmt.Sprintf("at least %d of the %d decisions of the hub would have gone within %s", counted.decisions.count(),
 				counted.all, span))
 		}
 	}

@@ -95,7 +95,7 @@ func TestASetThatLosesMostClustersAtOnceLosesNone(t *testing.T) {
 	expect(t, "the brakes of b", b.on("b"), []string(nil))
 	expect(t, "the brakes of the hub", b.on("global"), []string(nil))
 	message := b.Conditions("a")[0].Message
-	if !strings.Contains(message, "6 of 10 clusters of the set would have left placements within 1m0s by their labels") ||
+	if !strings.Contains(message, "at least 6 of 10 clusters of the set would have left placements within 1m0s by their labels") ||
 		!strings.Contains(message, "kubectl berth holds release managedclusterset/a --hold Brake --reason WHY") {
 		t.Errorf("message: %s", message)
 	}
