@@ -57,7 +57,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		}}}
 	}
 	want := []string{"this edit leaves none of 4 selected clusters; they stay until it is confirmed: " +
-		"kubectl berth holds release placement/p -n " + namespace + " --hold Selector --reason WHY"}
+		"kubectl berth holds release placement/p -n " + namespace + " --reason WHY"}
 	if diff := cmp.Diff(want, edit(typo)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

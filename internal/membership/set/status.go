@@ -85,7 +85,7 @@ func heldCondition(set *clusterv1beta2.ManagedClusterSet, found setState) metav1
 		Type: clusterv1beta2.ManagedClusterSetConditionSelectorHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonSelectsNothing,
 		Message: fmt.Sprintf("The selector of the spec selects no ManagedCluster%s. The %s of the selector before stay, until a "+
 			"cluster matches or the selector changes. To follow the spec: "+
-				"kubectl berth holds release managedclusterset/%s --hold Selector --reason WHY",
+			"kubectl berth holds release managedclusterset/%s --hold Selector --reason WHY",
 			why, phrase.Count(found.members, "member"), set.Name),
 	}
 }
