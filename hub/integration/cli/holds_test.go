@@ -142,7 +142,7 @@ func TestTheHoldOfAClusterSet(t *testing.T) {
 		ObservedGeneration: set.Generation,
 	}}
 	s.client.MustUpdateStatus(set)
-	release := []string{"holds", "release", "managedclusterset/" + set.Name}
+	release := []string{"holds", "release", "managedclusterset/" + set.Name, "--hold", "Selector"}
 	got := run(t.Context(), "holds", "-A")
 	for _, want := range []string{
 		"hold     Selector\nobject   managedclusterset/" + set.Name + "\n",
