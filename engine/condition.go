@@ -106,22 +106,41 @@ func (t *Trace) rejectedByTaints() int {
 // maxHeldNames is how many held clusters the condition names.
 const maxHeldNames = 10
 
-// heldConsequence is the end of the message about held clusters.
-const heldConsequence = "They stay selected until its budget is free again or they qualify again"
+// budgetConsequence and brakeConsequence are the ends of the messages about held clusters.
+const (
+	budgetConsequence = "They stay selected until its budget is free again or they qualify again"
+	brakeConsequence  = "They stay selected until the brake is released or its cause goes: kubectl berth holds -A"
+)
 
-// Held returns PlacementHeld for a reader who may see some of the clusters; the zero Condition without a disruption policy.
+// Held returns PlacementHeld for a reader who may see some of the clusters; the zero Condition without a disruption policy and without a
+// brake.
 func (t *Trace) Held(visible func(cluster string) bool) Condition {
 	out := Condition{
 		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
 		Reason: clusterv1beta1.ReasonNothingHeld, Message: "No selected ManagedCluster is held by spec.disruptionPolicy",
 	}
-	ids := t.Ranking.HeldClusters()
+	var messages []string
+	if ids := t.Ranking.HeldClusters(); len(ids) > 0 {
+		out.Reason = clusterv1beta1.ReasonBudgetSpent
+		messages = append(messages, fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s. %s",
+			len(ids), t.heldNames(ids, visible), budgetConsequence))
+	}
+	if ids := t.Ranking.BrakedClusters(); len(ids) > 0 {
+		out.Reason = clusterv1beta1.ReasonBraked
+		messages = append(messages, fmt.Sprintf("%d selected ManagedClusters are kept by a brake, since too many would leave at once: %s. %s",
+			len(ids), t.heldNames(ids, visible), brakeConsequence))
+	}
 	switch {
+	case len(messages) > 0:
+		out.Status, out.Message = metav1.ConditionTrue, truncated(strings.Join(messages, ". "))
 	case t.Program.Budget == nil:
 		return Condition{}
-	case len(ids) == 0:
-		return out
 	}
+	return out
+}
+
+// heldNames returns the first of some clusters, as far as a reader may see them.
+func (t *Trace) heldNames(ids []fleet.ID, visible func(cluster string) bool) string {
 	var names []string
 	for _, id := range ids {
 		if name := t.Snapshot.Name(id); len(names) < maxHeldNames && visible(name) {
@@ -131,10 +150,7 @@ func (t *Trace) Held(visible func(cluster string) bool) Condition {
 	if len(ids) > len(names) {
 		names = append(names, "...")
 	}
-	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonBudgetSpent
-	out.Message = truncated(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s. %s",
-		len(ids), strings.Join(names, ", "), heldConsequence))
-	return out
+	return strings.Join(names, ", ")
 }
 
 // maxExpiredNames is how many clusters the condition names for each prioritizer or resource.

@@ -192,7 +192,7 @@ func (r *run) decide() Outcome {
 		}
 	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
-	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), first.expressionCondition(chosen),
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next, chosen), first.expressionCondition(chosen),
 		r.expiredCondition(last, chosen, members.expired), r.spreadCondition(last.counter(chosen)))
 	r.storeMemory(&out, next)
 	return out

@@ -73,23 +73,28 @@ func misconfiguredIs(problem string) engine.Condition {
 	return engine.Condition{Type: "PlacementMisconfigured", Status: "True", Reason: "Misconfigured", Message: problem}
 }
 
-// heldCondition returns PlacementHeld; it has no status without a budget.
-func (r *run) heldCondition(next memory) engine.Condition {
-	out := engine.Condition{Type: "PlacementHeld"}
-	held := slices.Sorted(maps.Keys(next.held))
-	switch {
-	case r.spec.DisruptionPolicy == nil:
-	case len(held) == 0:
+// heldCondition returns PlacementHeld; it has no status without a budget and a brake.
+func (r *run) heldCondition(next memory, chosen map[string]bool) engine.Condition {
+	out, texts := engine.Condition{Type: "PlacementHeld"}, []string(nil)
+	if r.spec.DisruptionPolicy != nil {
 		out.Status, out.Reason = "False", "NothingHeld"
 		out.Message = "No selected ManagedCluster is held by spec.disruptionPolicy"
-	default:
-		out.Status, out.Reason = "True", "DisruptionBudgetSpent"
-		out.Message = count(len(held), "selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: ")
-		if len(held) > 10 {
-			held = append(held[:10], "...")
-		}
-		out.Message += strings.Join(held, ", ") + ". They stay selected until its budget is free again or they qualify again"
 	}
+	note := func(reason string, clusters []string, why, end string) {
+		if len(clusters) == 0 {
+			return
+		}
+		number := len(clusters)
+		if number > 10 {
+			clusters = append(clusters[:10], "...")
+		}
+		texts = append(texts, count(number, "selected ManagedClusters "+why+": ")+strings.Join(clusters, ", ")+". They stay selected until "+end)
+		out.Status, out.Reason, out.Message = "True", reason, strings.Join(texts, ". ")
+	}
+	note("DisruptionBudgetSpent", slices.Sorted(maps.Keys(next.held)), "would be dropped and are held by spec.disruptionPolicy",
+		"its budget is free again or they qualify again")
+	note("Braked", slices.DeleteFunc(r.braked(), func(name string) bool { return !chosen[name] }),
+		"are kept by a brake, since too many would leave at once", "the brake is released or its cause goes: kubectl berth holds -A")
 	return out
 }
 

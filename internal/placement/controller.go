@@ -37,6 +37,8 @@ type Definitions interface {
 	// Holds returns true while a definition is missing, and until what went with it is back. Then nothing is decided, and what is deleted
 	// is not taken for a wish.
 	Holds() bool
+	// Missing returns the names of these definitions while Holds is true.
+	Missing() []string
 	// Changed receives a value whenever the result of Holds changes.
 	Changed() <-chan struct{}
 }
@@ -56,7 +58,7 @@ func Add(mgr manager.Manager, options Options) error {
 	source.brakes.reporter = &brakeReporter{
 		brake: source.brakes.brake, client: mgr.GetClient(), recorder: mgr.GetEventRecorder("placement-controller"),
 	}
-	RegisterBrakes(metrics.Registry, source.brakes.brake.Count)
+	RegisterHolds(metrics.Registry, source.brakes.brake.Count, source.stored.CountGraces)
 	decider := &reconciler{
 		client: mgr.GetClient(), stored: source.stored, brakes: source.brakes, scores: source.scores, record: options.Record,
 		hub: options.Hub, definitions: options.Definitions, clock: options.Clock, metrics: options.Metrics,

@@ -114,6 +114,8 @@ func problemReasons() []conditionReason {
 		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonUnknownReference},
 		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonReferenceHeld},
 		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
+		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBraked},
+		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonDefinitionMissing},
 		{clusterv1beta1.PlacementConditionEditHeld, clusterv1beta1.ReasonEmptiesPlacement},
 		{clusterv1beta1.PlacementConditionExpressionHeld, clusterv1beta1.ReasonValueMissing},
 		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresExpired},

@@ -41,7 +41,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	dropped, complete := r.droppedFields()
 	if !complete || r.definitions != nil && r.definitions.Holds() {
 		r.releaseCore(request)
-		return reconcile.Result{RequeueAfter: hubRetry}, nil
+		return reconcile.Result{RequeueAfter: hubRetry}, r.reportMissing(ctx, keyOfRequest(request))
 	}
 	a, ok := r.gather(keyOfRequest(request), dropped)
 	if !ok {

@@ -134,6 +134,10 @@ const (
 const (
 	// ReasonBudgetSpent goes with PlacementHeld=True.
 	ReasonBudgetSpent = "DisruptionBudgetSpent"
+	// ReasonBraked goes with PlacementHeld=True if a brake keeps clusters, whether the budget holds others or not.
+	ReasonBraked = "Braked"
+	// ReasonDefinitionMissing goes with PlacementHeld=True while a definition of the hub, or what went with it, is missing: nothing is decided.
+	ReasonDefinitionMissing = "DefinitionMissing"
 	// ReasonNothingHeld goes with PlacementHeld=False.
 	ReasonNothingHeld = "NothingHeld"
 )

@@ -88,6 +88,14 @@ func (r *Ranking) Braked(id fleet.ID) bool { return r.chosen.Test(id) && r.choos
 // Retained returns the clusters that were chosen only because of the grace after a start. They are read-only.
 func (r *Ranking) Retained() *bitset.BitSet { return r.retained }
 
+// BrakedClusters returns the chosen clusters that a brake keeps, by name.
+func (r *Ranking) BrakedClusters() []fleet.ID {
+	if r.chooser.braked.None() {
+		return nil
+	}
+	return r.chooser.in.Snapshot.ByName(r.chosen.Intersection(r.chooser.braked))
+}
+
 // HeldClusters returns the clusters that the disruption policy holds, by name.
 func (r *Ranking) HeldClusters() []fleet.ID {
 	held := &bitset.BitSet{}

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
@@ -36,6 +38,7 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	}
 	stopped := hub.AwaitCondition(braked, clusterv1beta2.ManagedClusterSetConditionBraked+"Taints", metav1.ConditionTrue,
 		clusterv1beta2.ReasonTooManyLeave)
+	hub.AwaitCondition(p, clusterv1beta1.PlacementConditionHeld, metav1.ConditionTrue, clusterv1beta1.ReasonBraked)
 	kept := kit.Must(hub.Selected(t.Context(), namespace, p.Name)).In(t)
 	if len(kept) < 6 {
 		t.Errorf("%v are selected, want at least six", kept)
@@ -56,6 +59,10 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	releaser := newUser(t, "releaser", []rule{allVerbsOn("managedclustersets"), grantNamed("update", "managedclustersets/brake", namespace)})
 	check(t, releaser.merge(t.Context(), set(namespace, nil), release), 0, "")
 	hub.AwaitSelected(namespace, p.Name, newcomer)
+	hub.MustRead(p)
+	if held := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionHeld); held != nil {
+		t.Errorf("the brake is released, and the placement reports %v", held)
+	}
 	hub.AwaitCondition(braked, clusterv1beta2.ManagedClusterSetConditionBraked+"Taints", metav1.ConditionFalse,
 		clusterv1beta2.ReasonBrakeEnded)
 }

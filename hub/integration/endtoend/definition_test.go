@@ -173,6 +173,10 @@ func TestDefinitionsThatGoTakeNothingWithThem(t *testing.T) {
 		if log := h.manager.Log(); strings.Count(log, "nothing is decided, delivered or deleted until it is back") <= number {
 			t.Errorf("without %s the manager reports\n%s", names, h.manager.Tail())
 		}
+		single := kit.Placement(setNamespace, singleName)
+		if !slices.Contains(round.definitions, "placements"+clusterGroup) {
+			h.admin.AwaitCondition(single, clusterv1beta1.PlacementConditionHeld, metav1.ConditionTrue, clusterv1beta1.ReasonDefinitionMissing)
+		}
 		h.admin.RestoreDefinitions(round.definitions...)
 		h.putBack(objects)
 		h.awaitSelected(decided)
@@ -186,5 +190,9 @@ func TestDefinitionsThatGoTakeNothingWithThem(t *testing.T) {
 		h.hub.AwaitFixedPoint(t, testTimeout)
 		h.awaitSelected(decided)
 		h.requireSame(before, h.uids(w))
+		h.admin.MustRead(single)
+		if held := meta.FindStatusCondition(single.Status.Conditions, clusterv1beta1.PlacementConditionHeld); held != nil {
+			t.Errorf("the placement is decided, and reports %v", held)
+		}
 	}
 }

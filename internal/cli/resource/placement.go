@@ -33,8 +33,9 @@ type PlacementInfo struct {
 	// Wanted is absent where every cluster that qualifies is.
 	Wanted *int32 `json:"wanted,omitempty"`
 	Groups int    `json:"groups"`
-	// Held names the clusters that stay although they would go.
-	Held []string `json:"held"`
+	// Held names the clusters that stay although they would go. Braked reports that a brake keeps clusters, which are not in it.
+	Held   []string `json:"held"`
+	Braked bool     `json:"braked,omitempty"`
 	// ClusterSets are the sets in the spec; empty for every set bound to the namespace.
 	ClusterSets []string `json:"clusterSets"`
 	// LastChange is when a decision or a condition last changed.
@@ -109,7 +110,10 @@ func placementRows(bundle *file.Bundle, now time.Time) []Row {
 
 func placementRow(fact PlacementInfo, labels map[string]string, now time.Time) Row {
 	held := printer.Cell{Text: strconv.Itoa(len(fact.Held))}
-	if len(fact.Held) > 0 {
+	if fact.Braked {
+		held.Text = "brake"
+	}
+	if len(fact.Held) > 0 || fact.Braked {
 		held.Style = printer.StyleWarning
 	}
 	reason := printer.Cell{Text: cmp.Or(fact.Reason, printer.Dash)}
@@ -160,6 +164,8 @@ func NewPlacementInfo(placement *clusterv1beta1.Placement, stored []*clusterv1be
 		out.Misconfigured, out.Reason, out.Message = true, wrong.Reason, wrong.Message
 	}
 	out.count(stored)
+	held := meta.FindStatusCondition(conditions, clusterv1beta1.PlacementConditionHeld)
+	out.Braked = held != nil && held.Status == metav1.ConditionTrue && held.Reason == clusterv1beta1.ReasonBraked
 	if disruption := placement.Status.Disruption; disruption != nil {
 		for _, since := range disruption.Held {
 			out.Held = append(out.Held, since.Clusters...)

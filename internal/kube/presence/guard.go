@@ -91,6 +91,14 @@ func (g *Guard) Holds() bool {
 	return phase != Present
 }
 
+// Missing returns the definitions that are or were missing, while Holds is true.
+func (g *Guard) Missing() []string {
+	if phase, gone := g.state(); phase != Present {
+		return gone
+	}
+	return nil
+}
+
 // Changed receives a value whenever the result of Holds changes.
 func (g *Guard) Changed() <-chan struct{} { return g.changed }
 
