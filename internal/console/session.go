@@ -186,6 +186,8 @@ type Preview struct {
 	// Moved counts the placements whose decisions move, Lost and Gained their clusters in all.
 	Moved, Lost, Gained int
 	Placements          []PlacementMove
+	// Held describes what the hub would not follow: edits that are held, and brakes that engage.
+	Held []string
 }
 
 // PlacementMove is what a change does to a placement.

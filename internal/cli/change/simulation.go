@@ -47,7 +47,7 @@ type Simulation struct {
 	emptied map[fleet.Key]string
 	// brakes is nil without a brake. kept are the clusters that brakes keep, each with the reason, and reach the sets that were chosen from,
 	// by placement.
-	brakes *brakes
+	brakes *offline.Brakes
 	kept   map[fleet.Key]map[string]string
 	reach  map[fleet.Key][]*fleet.Set
 	// index returns the placements that a change can affect.

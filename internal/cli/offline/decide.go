@@ -23,8 +23,8 @@ type Decision struct {
 	// Placement and slices are what a hub would hold afterwards; slices are by number.
 	Placement *clusterv1beta1.Placement
 	Slices    []*clusterv1beta1.PlacementDecision
-	// hadDecisions is whether decisions were stored before.
-	hadDecisions bool
+	// hadDecisions is whether decisions were stored before, and sameSpec whether they are of the present spec.
+	hadDecisions, sameSpec bool
 	// Result is nil when the placement is not decided; skipReason is the reason.
 	Result     *engine.Result
 	SkipReason string
@@ -52,7 +52,9 @@ func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *cluster
 	if made.SkipReason != "" {
 		return made, snapshot
 	}
-	made.Result = engine.Decide(snapshot, key, bundle.Programs[key], bundle.Faults[key], plan.ReadLedger(placement))
+	past := plan.ReadLedger(placement)
+	made.sameSpec = past.SameSpec
+	made.Result = engine.Decide(snapshot, key, bundle.Programs[key], bundle.Faults[key], past)
 	made.Store(snapshot.Now)
 	edit := snapshot.Edit()
 	edit.SetSlices(key, made.Result.Slices())

@@ -45,8 +45,10 @@ shows what moved and why; yaml and json show the end. A taint without a time cou
 The table is for people. yaml and json give a List of each Placement with its status, followed by its
 PlacementDecisions: what a hub would hold. Given back together with the fleet, it decides the same again.
 
+Where the decisions of now would take too many clusters away at once, the brake of a hub keeps them, and a warning names it.
+
 Exit codes: 0 when all is well, 1 when --require-satisfied is given and a placement is not satisfied, now or at an instant
-of --at, 2 when the input or the command line is wrong.`
+of --at, or a brake stops what is decided, 2 when the input or the command line is wrong.`
 
 const examples = `  # What would the placements in a folder select from the fleet of a hub?
   kubectl get managedclusters,managedclustersets -o yaml > fleet.yaml
@@ -175,44 +177,52 @@ func (o *options) run(ctx context.Context, of input) error {
 	if len(bundle.Placements) == 0 {
 		return command.ErrNoPlacement
 	}
-	var unsatisfied []string
+	var unsatisfied, braked []string
 	err = printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
-		unsatisfied, err = o.decide(ctx, w, bundle, of)
+		unsatisfied, braked, err = o.decide(ctx, w, bundle, of)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if o.requireSatisfied && len(unsatisfied) > 0 {
+	for _, line := range braked {
+		printer.Printf(o.streams.ErrOut, "Warning: a hub stops this by a brake: %s\n", line)
+	}
+	switch {
+	case !o.requireSatisfied || len(unsatisfied)+len(braked) == 0:
+		return nil
+	case len(unsatisfied) == 0:
+		return command.UnsatisfiedError{Text: "a brake stops what was decided"}
+	default:
 		text := phrase.Count(len(unsatisfied), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(unsatisfied, "\n"))
 		return command.UnsatisfiedError{Text: text}
 	}
-	return nil
 }
 
-// decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
-func (o *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of input) ([]string, error) {
+// decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied, and the brakes that
+// the decisions of now put on.
+func (o *options) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of input) (unsatisfied, braked []string, err error) {
 	if len(of.instants) == 0 {
 		decided := offline.Decide(bundle, of.now)
-		return notSatisfied(decided), o.print(w, decided)
+		return notSatisfied(decided), offline.Braked(decided, of.now, bundle.Sets), o.print(w, decided)
 	}
 	t := offline.NewTimeline(bundle, of.now)
-	unsatisfied := notSatisfied(t.Decided)
+	unsatisfied, braked = notSatisfied(t.Decided), offline.Braked(t.Decided, of.now, bundle.Sets)
 	moves := io.Discard
 	if o.output.Form == "table" {
 		moves = w
 		if err := offline.PrintTable(w, t.Decided); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	later, err := runInstants(ctx, moves, t, of.instants)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.output.Form != "table" {
 		err = o.print(w, t.Decided)
 	}
-	return append(unsatisfied, later...), err
+	return append(unsatisfied, later...), braked, err
 }
 
 // print writes decisions in the form of the output flag.

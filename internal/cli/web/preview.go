@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,12 @@ func (p *previewer) Preview(ctx context.Context, wanted console.Change) (*consol
 	if err != nil {
 		return nil, err
 	}
+	bundle, _, err := p.bundle()
+	if err != nil {
+		return nil, err
+	}
 	next := base.Fork()
+	next.Brake(bundle.Sets)
 	touched, err := next.ApplyChange(proposed)
 	if err != nil {
 		return nil, err
@@ -132,7 +138,7 @@ func (p *previewer) Complete(_ context.Context, text string, row, column int) (c
 
 // newPreview returns a report as pages show it.
 func newPreview(of *change.Report) *console.Preview {
-	out := &console.Preview{Moved: of.Moved, Lost: of.Lost, Gained: of.Gained}
+	out := &console.Preview{Moved: of.Moved, Lost: of.Lost, Gained: of.Gained, Held: slices.Concat(of.Held, of.Braked)}
 	for _, placement := range of.Placements {
 		move := console.PlacementMove{Key: fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, Summary: placement.Summary()}
 		for _, part := range placement.Parts() {
