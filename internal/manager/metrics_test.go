@@ -76,7 +76,7 @@ func TestDefinitions(t *testing.T) {
 	registerCertificateMetric(registry, func() (time.Time, bool) { return time.Time{}, true })
 	registerGuardMetric(registry, func() []guard.Unguarded { return nil })
 	registerPreflightMetric(registry, func() preflight.Report { return preflight.Report{} })
-	placement.RegisterBrakes(registry, func() int { return 0 })
+	placement.RegisterHolds(registry, func() int { return 0 }, func() int { return 0 })
 	set.RegisterMetrics(registry, func() int { return 0 })
 	csr.NewMetrics(registry, func() int { return 0 })
 	delivery.NewMetrics(registry, func() delivery.State { return delivery.State{} })

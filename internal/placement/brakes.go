@@ -104,12 +104,14 @@ func (b *brakes) run(ctx context.Context) {
 	}
 }
 
-// RegisterBrakes registers the gauge of brakes. It must be called once per registry. The label is constant, since other controllers report
-// the other kinds of the metric.
-func RegisterBrakes(registry prometheus.Registerer, count func() int) {
+// RegisterHolds registers the gauges of brakes and graces, with what counts them. It must be called once per registry. The label is
+// constant, since other controllers report the other kinds of the metric.
+func RegisterHolds(registry prometheus.Registerer, brakes, graces func() int) {
 	set := &telemetry.Set{}
-	set.Add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: hold.MetricName, Help: hold.MetricHelp, ConstLabels: prometheus.Labels{"kind": string(hold.Brake)},
-	}, func() float64 { return float64(count()) }))
+	for of, count := range map[hold.Type]func() int{hold.Brake: brakes, hold.Grace: graces} {
+		set.Add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: hold.MetricName, Help: hold.MetricHelp, ConstLabels: prometheus.Labels{"kind": string(of)},
+		}, func() float64 { return float64(count()) }))
+	}
 	set.Register(registry)
 }

@@ -22,6 +22,12 @@ import (
 // startViews starts a manager that serves the views and runs more controllers. The hub forwards requests to it until the test ends.
 func (f fixture) startViews(t *testing.T, more ...string) {
 	t.Helper()
+	f.startViewsWith(t, nil, more...)
+}
+
+// startViewsWith does what startViews does, with more arguments of the manager.
+func (f fixture) startViewsWith(t *testing.T, args []string, more ...string) {
+	t.Helper()
 	shared.GrantViews(t)
 	shared.CreateViewService(t)
 	t.Cleanup(func() { // the manager creates the registration, and is stopped before the cleanup
@@ -40,10 +46,10 @@ func (f fixture) startViews(t *testing.T, more ...string) {
 	}
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		AllowErrors: true, // the API server sends requests before the manager has read the CA for their client certificates
-		Args: []string{
+		Args: append([]string{
 			"--controllers=" + strings.Join(append([]string{"placement", "views"}, more...), ","),
 			"--view-bind-address=" + address, "--view-service-port=" + port,
-		},
+		}, args...),
 	})
 }
 

@@ -20,6 +20,9 @@ import (
 // releaseClusterSet ends the holds of a set: its selector is followed by the generation that is stored now, and the brakes that are on now
 // end.
 func (o *releaseOptions) releaseClusterSet(ctx context.Context, name string) error {
+	if o.hold == string(hold.Grace) {
+		return o.endGrace(setKind)(ctx, name)
+	}
 	hub, _, err := rollouts.Caller{Flags: o.flags, ErrOut: o.streams.ErrOut}.Connect(name)
 	if err != nil {
 		return err

@@ -40,15 +40,10 @@ that ends it.
 | Reference | the clusters of a placement stay, since its last edit names a set, key, name or score that no cluster has |
 | Selector | the members of a ManagedClusterSet stay, since its last edit would take every one of them away |
 | Brake | clusters stay selected, since too many would leave at once by their labels, claims, scores or taints |
+| Grace | clusters stay selected for seconds, since a set, a binding, a label or a claim is gone by which they were selected |
 
-A ManagedClusterSet is listed with ` + "`-A`" + `. You need the permission to list manifestworkreplicasets, placements and
-managedclustersets. What you may not list is left out, and said so.`
-
-// list is the document that the command prints. Its JSON is stable: fields are added only.
-type list struct {
-	Kind  string      `json:"kind"`
-	Holds []hold.Hold `json:"holds"`
-}
+Objects without a namespace are listed with ` + "`-A`" + `. You need the permission to list manifestworkreplicasets, placements and
+managedclustersets. What you may not list is left out, and said so. Graces are read from the manager.`
 
 // listOptions is the command line of `kubectl berth holds`.
 type listOptions struct {
@@ -100,19 +95,45 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	graces, err := o.graces(ctx, key.Namespace)
+	if err != nil {
+		printer.Printf(o.streams.ErrOut, "Warning: graces are not shown: %s\n", err)
+	}
+	found = append(found, graces...)
+	sort(found)
 	for _, kind := range refused {
 		printer.Printf(o.streams.ErrOut, "Warning: you may not list %s, so their holds are not shown\n", kind)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output.Form != "table" {
-			return printer.WriteData(w, o.output.Form, list{Kind: "Holds", Holds: found})
+			return printer.WriteData(w, o.output.Form, hold.List{Kind: hold.ListKind, Holds: found})
 		}
 		return o.print(w, found)
 	})
 }
 
-// find returns the holds of a namespace, or of all where it is empty, in the order of their objects. Refused are the kinds that the user
-// may not list; it is an error if these are all.
+// graces returns the graces of a namespace, or of all where it is empty.
+func (o *listOptions) graces(ctx context.Context, namespace string) ([]hold.Hold, error) {
+	hub, err := o.flags.Connect(io.Discard, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := hub.ListGraces(ctx, namespace)
+	if err != nil {
+		return nil, hub.ViewError(err, "reading graces")
+	}
+	return slices.DeleteFunc(out, func(h hold.Hold) bool { return namespace != "" && h.Namespace == "" }), nil
+}
+
+// sort puts holds in the order of their objects.
+func sort(found []hold.Hold) {
+	slices.SortStableFunc(found, func(a, b hold.Hold) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Object(), b.Object()))
+	})
+}
+
+// find returns the holds that are stored, of a namespace, or of all where it is empty. Refused are the kinds that the user may not list; it
+// is an error if these are all.
 func find(ctx context.Context, hub client.Reader, namespace string) (found []hold.Hold, refused []string, err error) {
 	out, listers := []hold.Hold{}, listersOf(hub, namespace)
 	for _, lister := range listers {
@@ -127,9 +148,6 @@ func find(ctx context.Context, hub client.Reader, namespace string) (found []hol
 			return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b hold.Hold) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Object(), b.Object()))
-	})
 	return out, refused, nil
 }
 

@@ -37,6 +37,7 @@ const releaseLong = `End the holds of an object: what was held back happens.
 | Reference | the last edit of the placement is followed, unless it leaves no cluster and is held for that |
 | Selector | the selector of the cluster set is followed: every member leaves, and with them the decisions that have them |
 | Brake | what the brake of the cluster set keeps leaves, by the disruption policies; the set has no brake for ten minutes |
+| Grace | the clusters that were selected by what is gone leave, by the disruption policies |
 
 To call the change off instead, undo its cause: ` + "`kubectl berth rollout undo`" + `. To forgive one cluster or to pass one group, use
 ` + "`kubectl berth rollout forgive`" + ` and ` + "`approve`" + `. You need the permission to update rolloutcontrols; for an Edit, an
@@ -104,10 +105,14 @@ func (o *releaseOptions) object(args []string) (release func(ctx context.Context
 		"manifestworkreplicaset": o.releaseSet, "manifestworkreplicasets": o.releaseSet, "mwrs": o.releaseSet,
 		"placement": o.releasePlacement, "placements": o.releasePlacement,
 		"managedclusterset": o.releaseClusterSet, "managedclustersets": o.releaseClusterSet, "mclset": o.releaseClusterSet,
+		"managedclustersetbinding": o.endGrace(bindingKind), "managedclustersetbindings": o.endGrace(bindingKind),
+		"mclsetbinding":  o.endGrace(bindingKind),
+		"managedcluster": o.endGrace(clusterKind), "managedclusters": o.endGrace(clusterKind),
+		"mcl": o.endGrace(clusterKind),
 	}[strings.ToLower(kind)]
 	if !known || name == "" {
-		return nil, "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME, placement/NAME or "+
-			"managedclusterset/NAME", args[0])
+		return nil, "", fmt.Errorf("%q is no object that Berth holds back: write manifestworkreplicaset/NAME, placement/NAME, "+
+			"managedclusterset/NAME, managedclustersetbinding/NAME or managedcluster/NAME", args[0])
 	}
 	return release, name, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/kube/hold"
 	managerstatus "github.com/berth-project/berth/internal/status"
 )
 
@@ -30,6 +31,33 @@ func (h *HubClient) GetView(ctx context.Context, into any, namespace, name, part
 func (h *HubClient) GetSetView(ctx context.Context, into any, namespace, name string) error {
 	return h.getView(ctx, into, nil, "namespaces", namespace, "manifestworkreplicasets", name, "delivery")
 }
+
+// ListGraces returns what is gone and still counts, as far as the caller may see it: of a namespace, or of all where it is empty.
+func (h *HubClient) ListGraces(ctx context.Context, namespace string) ([]hold.Hold, error) {
+	var parameters url.Values
+	if namespace != "" {
+		parameters = url.Values{"namespace": {namespace}}
+	}
+	var out hold.List
+	err := h.getView(ctx, &out, parameters, gracesPath)
+	return out.Holds, err
+}
+
+// EndGrace ends the grace of an object.
+func (h *HubClient) EndGrace(ctx context.Context, kind, namespace, name, reason string) error {
+	views, err := h.viewClient()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]string{"kind": kind, "namespace": namespace, "name": name, "reason": reason})
+	if err != nil {
+		return fmt.Errorf("encoding the release: %w", err)
+	}
+	return views.Post().AbsPath(viewPath, gracesPath).Body(body).Do(ctx).Error() //nolint:wrapcheck // the caller says what it did
+}
+
+// gracesPath is where the manager serves graces.
+const gracesPath = "graces"
 
 func (h *HubClient) getView(ctx context.Context, into any, parameters url.Values, path ...string) error {
 	views, err := h.viewClient()

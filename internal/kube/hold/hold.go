@@ -31,6 +31,8 @@ const (
 	Selector Type = "Selector"
 	// Brake means that too many clusters would leave placements at once: they stay.
 	Brake Type = "Brake"
+	// Grace means that a set, a binding, a label or a claim is gone: the clusters that were selected by it stay for seconds.
+	Grace Type = "Grace"
 )
 
 // MetricName and MetricHelp are the gauge of holds. The controllers of placements, works and sets each report their types of it, by the
@@ -41,7 +43,9 @@ const (
 )
 
 // Types returns every type.
-func Types() []Type { return append(RolloutTypes(), Edit, Expression, Reference, Selector, Brake) }
+func Types() []Type {
+	return append(RolloutTypes(), Edit, Expression, Reference, Selector, Brake, Grace)
+}
 
 // RolloutTypes returns the types that hold a rollout.
 func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
@@ -110,6 +114,16 @@ type Hold struct {
 
 // Object returns the object as commands take it: "manifestworkreplicaset/web".
 func (h *Hold) Object() string { return strings.ToLower(h.Kind) + "/" + h.Name }
+
+// List is the holds of a hub as a document. Its JSON is stable: fields are added only.
+type List struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Holds      []Hold `json:"holds"`
+}
+
+// ListKind is the kind of a List.
+const ListKind = "Holds"
 
 // ReleaseCommand returns the command that ends the hold, and no other hold of a set, which may be of another cause.
 func (h *Hold) ReleaseCommand() string {

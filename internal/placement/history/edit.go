@@ -31,6 +31,24 @@ func (r *Record) Going(placement types.NamespacedName) map[string]string {
 	return leads.stored.Going(fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, r.options.Clock.Now())
 }
 
+// Graces returns what is gone and still counts. Only the leader knows it: ErrIdle from another process.
+func (r *Record) Graces() ([]live.Grace, error) {
+	leads := r.leader.Load()
+	if leads == nil {
+		return nil, ErrIdle
+	}
+	return leads.stored.Graces(), nil
+}
+
+// EndGrace lets the grace of an object end now, and reports whether it has one. Only the leader can: ErrIdle from another process.
+func (r *Record) EndGrace(kind string, object types.NamespacedName) (bool, error) {
+	leads := r.leader.Load()
+	if leads == nil {
+		return false, ErrIdle
+	}
+	return leads.stored.EndGrace(kind, fleet.Key{Namespace: object.Namespace, Name: object.Name}), nil
+}
+
 // LossBySet returns what placements would lose if a set had another selector, or nil: if it were deleted. It is nothing where the fleet is
 // not known: only the leader has it at hand.
 func (r *Record) LossBySet(name string, edited *clusterv1beta2.ManagedClusterSet) live.Loss {

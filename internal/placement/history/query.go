@@ -22,7 +22,7 @@ var (
 	// ErrUnknown means that the placement does not exist.
 	ErrUnknown = errors.New("there is no such placement")
 	// ErrIdle means that this process is not the leader, so it has no history.
-	ErrIdle = errors.New("this process is not the leader, so it has no history of changes")
+	ErrIdle = errors.New("this process is not the leader, which alone has the history of changes and the graces")
 	// ErrInvalid means that a placement to try is misconfigured.
 	ErrInvalid = errors.New("the placement is misconfigured")
 )

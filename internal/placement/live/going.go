@@ -7,6 +7,12 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
+// Graces returns what is gone and keeps clusters in placements, in the order of kinds and names.
+func (s *Stored) Graces() []Grace { return s.fleet.graces() }
+
+// EndGrace lets the grace of an object end now, and reports whether it has one.
+func (s *Stored) EndGrace(kind string, key fleet.Key) bool { return s.fleet.endGrace(kind, key) }
+
 // Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words; nil for none. Until
 // its grace is over, nothing new is to be delivered to them.
 func (s *Stored) Going(key fleet.Key, now time.Time) map[string]string {

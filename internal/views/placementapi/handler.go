@@ -40,6 +40,7 @@ const (
 	progress    = "delivery"
 	managers    = "managers"
 	leading     = "leader"
+	graces      = "graces"
 	// maxRunning is how many requests run at the same time, and maxRunningPerUser how many of one user. A request may take seconds,
 	// and other users must not wait for it. maxWaitingPerUser is how many requests of one user may wait.
 	maxRunning        = 2
@@ -77,8 +78,8 @@ type Leader interface {
 	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
-// Handler serves explanations and histories of placements, the deliveries of sets of works, and the status of the manager. It is safe for
-// concurrent use.
+// Handler serves explanations and histories of placements, the deliveries of sets of works, the status of the manager, and what is gone and
+// still counts. It is safe for concurrent use.
 type Handler struct {
 	Options
 
@@ -90,8 +91,8 @@ func New(options Options) *Handler {
 	return &Handler{Options: options, slots: limit.NewFairLimiter(maxRunning, maxRunningPerUser, maxWaitingPerUser)}
 }
 
-// Wrap serves the subresources of placements and of sets of works and the status of the manager, and passes all other requests to the next
-// handler. Requests must be authenticated and authorized already.
+// Wrap serves the subresources of placements and of sets of works, the status of the manager and the graces, and passes all other requests
+// to the next handler. Requests must be authenticated and authorized already.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -105,7 +106,7 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 		}
 		var body any
 		if err == nil {
-			body, err = h.respond(r, caller, info)
+			body, err = h.respond(w, r, caller, info)
 		}
 		if err == nil {
 			err = writeJSON(w, http.StatusOK, body)
@@ -116,13 +117,16 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// serves reports whether a request is for one of the subresources, or for the status of the manager.
+// serves reports whether a request is for one of the subresources, for the status of the manager, or for the graces.
 func serves(info *request.RequestInfo) bool {
 	if info.APIGroup != viewv1.GroupName || info.APIVersion != viewv1.SchemeGroupVersion.Version {
 		return false
 	}
-	if info.Resource == managers {
+	switch info.Resource {
+	case managers:
 		return len(info.Parts) == 2 && info.Name == leading
+	case graces:
+		return len(info.Parts) == 1 && info.Namespace == ""
 	}
 	if len(info.Parts) != 3 {
 		return false
@@ -164,7 +168,10 @@ func (h *Handler) resolveCaller(w http.ResponseWriter, r *http.Request) (caller 
 }
 
 // respond returns the body of the response.
-func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestInfo) (any, error) {
+func (h *Handler) respond(w http.ResponseWriter, r *http.Request, who user.Info, info *request.RequestInfo) (any, error) {
+	if info.Resource == graces {
+		return h.graces(w, r, who)
+	}
 	if r.Method != http.MethodGet {
 		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(info.Resource+"/"+info.Subresource), info.Verb)
 	}
