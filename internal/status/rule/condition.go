@@ -44,7 +44,7 @@ func conditions() map[string]Condition {
 		"BerthDecisionsSlow": above(30, Quantile(0.99, Sum(Metric("berth_event_to_decision_seconds_bucket").Rate(short),
 			bucketLabel))),
 		"BerthRemovalsHeld":    above(0, Sum(Metric("berth_held_removals").Latest())),
-		"BerthHolds":           above(0, Sum(Metric("berth_holds", Unequal("kind", "Expression")).Latest())),
+		"BerthHolds":           above(0, Sum(Metric("berth_holds", Unequal("kind", "Expression"), Unequal("kind", "Grace")).Latest())),
 		"BerthExpressionHeld":  above(0, Sum(Metric("berth_holds", Equal("kind", "Expression")).Latest())),
 		"BerthWorksRefused":    above(0, Sum(Metric("berth_work_writes_total", OneOf("result", "refused", "failed")).Increase(long))),
 		"BerthDeliveryHeld":    above(0, Sum(Metric("berth_delivery_held").Latest())),
