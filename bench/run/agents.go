@@ -25,10 +25,11 @@ const (
 	fleetLease  = time.Minute
 	// fleetJoin limits the time until all have reported.
 	fleetJoin = 20 * time.Minute
-	// fleetRest is how long the fleet is measured at rest. fleetWrites is how long bare writes are added, at the same rate.
-	fleetRest, fleetWrites = 3 * time.Minute, time.Minute
-	// fleetRate is the number of heartbeats of the fleet per second.
-	fleetRate = int(fleetAgents * time.Second / fleetLease)
+	// fleetRest is how long the fleet is measured at rest, and emptyRest how long the hub is measured before a cluster joins.
+	fleetRest, emptyRest = 3 * time.Minute, time.Minute
+	// bareWrites is the number of bare renewals, one after the other, on the hub before a cluster joins. Their cost is that of some seconds
+	// of a core, so that what else the hub does in this time counts little.
+	bareWrites = 3000
 )
 
 // agentsRun measures a hub with many agents.
@@ -41,7 +42,6 @@ func agentsRun() Run {
 }
 
 func measureAgents(ctx context.Context, s Options) (figures []bench.Figure, err error) {
-	s.logf("agents: joining %d agents", fleetAgents)
 	started, err := hub.StartManaged(ctx, s.Bin)
 	if err != nil {
 		return nil, err
@@ -52,22 +52,28 @@ func measureAgents(ctx context.Context, s Options) (figures []bench.Figure, err 
 		return nil, fmt.Errorf("storing the credentials of agents: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	admin, err := started.Admin()
+	if err != nil {
+		return nil, err
+	}
+	s.logf("agents: %d renewals of a hub without agents", bareWrites)
+	empty, err := measureEmpty(ctx, started, admin)
+	if err != nil {
+		return nil, err
+	}
+	s.logf("agents: joining %d agents", fleetAgents)
 	fleet, err := agenttest.Start(ctx, agenttest.Options{Hub: started.AdminConfig(), Agents: fleetAgents, Lease: fleetLease, Folder: folder})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, fleet.Stop()) }()
-	admin, err := started.Admin()
-	if err != nil {
-		return nil, err
-	}
 	joining, cancel := context.WithTimeout(ctx, fleetJoin)
 	defer cancel()
 	if err := fleet.AwaitReported(joining, admin); err != nil {
 		return nil, err
 	}
 	s.logf("agents: at rest for %s", fleetRest)
-	rest, err := measureRest(ctx, started, admin)
+	rest, err := measureRest(ctx, started, empty)
 	if err != nil {
 		return nil, err
 	}
@@ -76,38 +82,58 @@ func measureAgents(ctx context.Context, s Options) (figures []bench.Figure, err 
 	return append(rest, beats...), err
 }
 
-// measureRest measures the hub while the agents renew their leases, and then with as many bare renewals beside them.
-func measureRest(ctx context.Context, of *hub.Hub, admin client.Client) ([]bench.Figure, error) {
-	alone, err := measureDuring(ctx, of, fleetRest, nil)
+// emptyHub is what a hub without clusters uses: of its cores at rest, and for a bare renewal of a lease.
+type emptyHub struct {
+	perMinute, perWrite time.Duration
+}
+
+// measureEmpty measures a hub before a cluster joins.
+func measureEmpty(ctx context.Context, of *hub.Hub, admin client.Client) (emptyHub, error) {
+	rest, err := measureDuring(ctx, of, func() error { return pause(ctx, emptyRest) })
 	if err != nil {
-		return nil, err
+		return emptyHub{}, err
 	}
 	bare, err := newLease(ctx, admin, "bare")
 	if err != nil {
-		return nil, err
+		return emptyHub{}, err
 	}
-	beside, err := measureDuring(ctx, of, fleetWrites, func() error { return bare.renew(ctx, admin) })
+	began := time.Now()
+	writing, err := measureDuring(ctx, of, func() error {
+		for range bareWrites {
+			if err := bare.renew(ctx, admin); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	perMinute := time.Duration(float64(rest.cpu) * time.Minute.Seconds() / emptyRest.Seconds())
+	besides := time.Duration(float64(perMinute) * time.Since(began).Minutes())
+	return emptyHub{perMinute, (writing.cpu - besides) / bareWrites}, err
+}
+
+// measureRest measures the hub while the agents renew their leases, beside what an empty hub uses.
+func measureRest(ctx context.Context, of *hub.Hub, empty emptyHub) ([]bench.Figure, error) {
+	rest, err := measureDuring(ctx, of, func() error { return pause(ctx, fleetRest) })
 	if err != nil {
 		return nil, err
 	}
-	perMinute := alone.cpu.Seconds() / fleetRest.Minutes()
-	perBeat := alone.cpu / time.Duration(alone.beats)
-	perWrite := (beside.cpu - time.Duration(float64(alone.cpu)*fleetWrites.Seconds()/fleetRest.Seconds())) / time.Duration(beside.added)
+	perMinute := rest.cpu / time.Duration(fleetRest.Minutes())
+	perBeat := (rest.cpu - empty.perMinute*time.Duration(fleetRest.Minutes())) / time.Duration(max(rest.beats, 1))
 	return []bench.Figure{
 		{
-			Name: "CPU of the hub per minute", Unit: bench.Seconds, Value: perMinute,
-			Detail: fmt.Sprintf("%d heartbeats in %s", alone.beats, fleetRest),
+			Name: "CPU of the hub per minute", Unit: bench.Seconds, Value: perMinute.Seconds(),
+			Detail: fmt.Sprintf("%d heartbeats in %s; %.1f s without agents", rest.beats, fleetRest, empty.perMinute.Seconds()),
 		},
 		{
-			Name: "CPU of the hub per heartbeat, beside a bare renewal", Unit: bench.Ratio, Value: float64(perBeat) / float64(perWrite),
-			Detail: fmt.Sprintf("%s / %s", millis(perBeat), millis(perWrite)),
+			Name: "CPU of the hub per heartbeat, beside a bare renewal", Unit: bench.Ratio, Value: float64(perBeat) / float64(empty.perWrite),
+			Detail: fmt.Sprintf("%s / %s", millis(perBeat), millis(empty.perWrite)),
 		},
 		{
 			Name: "writes per agent, beside two a minute", Unit: bench.Ratio,
-			Value:  float64(alone.beats+alone.changes) / (2 * fleetAgents * fleetRest.Minutes()),
-			Detail: fmt.Sprintf("%d leases, %d clusters", alone.beats, alone.changes),
+			Value:  float64(rest.beats+rest.changes) / (2 * fleetAgents * fleetRest.Minutes()),
+			Detail: fmt.Sprintf("%d leases, %d clusters", rest.beats, rest.changes),
 		},
-		{Name: "peak of the hub's memory", Unit: bench.MiB, Value: mib(alone.peak)},
+		{Name: "peak of the hub's memory", Unit: bench.MiB, Value: mib(rest.peak)},
 	}, nil
 }
 
@@ -115,40 +141,23 @@ func measureRest(ctx context.Context, of *hub.Hub, admin client.Client) ([]bench
 type duringRest struct {
 	cpu  time.Duration
 	peak int64
-	// beats is the number of stored leases, changes that of stored clusters, and added that of added writes.
-	beats, changes, added int
+	// beats is the number of stored leases, and changes that of stored clusters.
+	beats, changes int
 }
 
-// measureDuring measures a hub for a time, in which it adds writes at the rate of the fleet.
-func measureDuring(ctx context.Context, of *hub.Hub, lasts time.Duration, write func() error) (duringRest, error) {
+// measureDuring measures a hub while something is done.
+func measureDuring(ctx context.Context, of *hub.Hub, do func() error) (duringRest, error) {
 	used, usedErr := of.Server.Usage()
 	answered, answeredErr := of.Requests(ctx)
 	if err := errors.Join(usedErr, answeredErr); err != nil {
 		return duringRest{}, err
 	}
-	out := duringRest{}
-	ticker := time.NewTicker(time.Second / time.Duration(fleetRate))
-	defer ticker.Stop()
-	for end := time.After(lasts); ; {
-		select {
-		case <-ctx.Done():
-			return out, context.Cause(ctx)
-		case <-ticker.C:
-			if write == nil {
-				continue
-			}
-			if err := write(); err != nil {
-				return out, err
-			}
-			out.added++
-			continue
-		case <-end:
-		}
-		break
+	if err := do(); err != nil {
+		return duringRest{}, err
 	}
 	after, usedErr := of.Server.Usage()
 	requests, answeredErr := of.Requests(ctx)
-	out.cpu, out.peak = after.CPU-used.CPU, after.Peak
+	out := duringRest{cpu: after.CPU - used.CPU, peak: after.Peak}
 	for request, count := range requests.Since(answered) {
 		switch {
 		case request.Resource == "leases" && request.Verb == "PUT":

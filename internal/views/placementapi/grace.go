@@ -68,16 +68,21 @@ func (h *Handler) listGraces(r *http.Request, caller user.Info) (any, error) {
 	if err != nil {
 		return nil, apiError(err, fleet.Key{})
 	}
-	sees, seesSet := h.visibleTo(caller, visibility.Cluster), h.visibleTo(caller, visibility.Set)
+	seesCluster, seesSet := h.visibleTo(caller, visibility.Cluster), h.visibleTo(caller, visibility.Set)
+	visible := func(of *live.Grace) bool {
+		switch of.Kind {
+		case live.GraceBinding:
+			return bindings == nil && (namespace == "" || namespace == of.Namespace)
+		case live.GraceSet:
+			return seesSet(of.Name)
+		default:
+			return seesCluster(of.Name)
+		}
+	}
 	out := hold.List{APIVersion: viewv1.SchemeGroupVersion.String(), Kind: hold.ListKind, Holds: []hold.Hold{}}
 	for i := range found {
-		of := &found[i]
-		visible := map[string]bool{
-			live.GraceBinding: bindings == nil && (namespace == "" || namespace == of.Namespace),
-			live.GraceSet:     seesSet(of.Name), live.GraceCluster: sees(of.Name),
-		}
-		if visible[of.Kind] {
-			out.Holds = append(out.Holds, graceHold(of))
+		if visible(&found[i]) {
+			out.Holds = append(out.Holds, graceHold(&found[i]))
 		}
 	}
 	return out, nil
