@@ -158,7 +158,7 @@ func (r *run) decide() Outcome {
 		out.RecheckAt = earliest(first.matched)
 		return out
 	}
-	chosen, next := r.throttle(first, r.ideal(first))
+	chosen, next := r.applyBudget(first, r.ideal(first))
 	last := r.view(chosen)
 	again := slices.Concat(first.rechecks, releases(next), r.failbackTimes(next))
 	members := first.membership(chosen)
@@ -204,7 +204,7 @@ func (r *run) choose() (chosen map[string]bool, next memory, ok bool) {
 	if first.failure != "" {
 		return nil, memory{}, false
 	}
-	chosen, next = r.throttle(first, r.ideal(first))
+	chosen, next = r.applyBudget(first, r.ideal(first))
 	return chosen, next, first.membership(chosen).failure == ""
 }
 

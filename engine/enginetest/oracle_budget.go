@@ -30,8 +30,8 @@ func (r *run) allows(selected int) int {
 	return number
 }
 
-// throttle holds as many removals as the budget requires. It returns the chosen clusters and the memory to store.
-func (r *run) throttle(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
+// applyBudget holds as many removals as the budget requires. It returns the chosen clusters and the memory to store.
+func (r *run) applyBudget(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
 	chosen, next = ideal, memory{sameSpec: true, held: map[string]time.Time{}, release: map[string]time.Time{}}
 	var held, paid []string
 	if r.spec.DisruptionPolicy != nil {

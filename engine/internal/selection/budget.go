@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// throttled is the choice after the disruption policy has held back removals.
-type throttled struct {
+// budgeted is a choice within the disruption budget.
+type budgeted struct {
 	chosen *bitset.BitSet
 	// held are the chosen clusters that would be removed, in the order of their removal.
 	held []fleet.ID
@@ -24,35 +24,35 @@ type throttled struct {
 }
 
 // heldByName returns since when each cluster is held, by name.
-func (t *throttled) heldByName(s *fleet.Snapshot) map[string]time.Time {
-	if len(t.held) == 0 {
+func (b *budgeted) heldByName(s *fleet.Snapshot) map[string]time.Time {
+	if len(b.held) == 0 {
 		return nil
 	}
-	out := make(map[string]time.Time, len(t.held))
-	for _, id := range t.held {
-		out[s.Name(id)] = t.since[id]
+	out := make(map[string]time.Time, len(b.held))
+	for _, id := range b.held {
+		out[s.Name(id)] = b.since[id]
 	}
 	return out
 }
 
-// throttle removes as many incumbents as the budget allows, and keeps the others.
-func (c *chooser) throttle(ideal *bitset.BitSet) throttled {
+// applyBudget removes as many incumbents as the budget allows, and keeps the others.
+func (c *chooser) applyBudget(ideal *bitset.BitSet) budgeted {
 	if c.program.Budget == nil {
-		return throttled{chosen: ideal}
+		return budgeted{chosen: ideal}
 	}
-	e := c.removals(ideal)
-	late := int(e.paid.Count())
-	out := throttled{chosen: ideal, spent: ledger.Redate(c.in.Past.Removals, late, *c.program.Budget, c.in.Snapshot.Now)}
-	released := c.release(e, &out)
+	leaving := c.removals(ideal)
+	late := int(leaving.paid.Count())
+	out := budgeted{chosen: ideal, spent: ledger.Redate(c.in.Past.Removals, late, *c.program.Budget, c.in.Snapshot.Now)}
+	released := c.release(leaving, &out)
 	if len(released) > 0 {
 		out.spent = ledger.RecordRemovals(out.spent, len(released), *c.program.Budget, c.in.Snapshot.Now)
 	}
 	for _, id := range released {
-		e.paid.Set(id)
+		leaving.paid.Set(id)
 	}
-	out.releasing = c.names(e.paid)
-	if len(released) < len(e.queue) {
-		c.holdRest(&out, e)
+	out.releasing = c.names(leaving.paid)
+	if len(released) < len(leaving.queue) {
+		c.holdRest(&out, leaving)
 	}
 	return out
 }
@@ -108,22 +108,22 @@ func (c *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 // release finds how many of the queue are removed now, and which clusters are chosen then. A percentage is of the selected
 // clusters: of those before or, if they are more, of those after. For those after, a cluster that would be chosen again at once
 // is not removed, because that frees no place.
-func (c *chooser) release(e removals, out *throttled) (released []fleet.ID) {
+func (c *chooser) release(leaving removals, out *budgeted) (released []fleet.ID) {
 	room := func(selected *bitset.BitSet) int {
 		return ledger.Allowance(*c.program.Budget, int(selected.Count()), out.spent, c.in.Snapshot.Now)
 	}
-	least := min(len(e.queue), room(c.percentageBase(out.spent)))
-	out.chosen = c.chooseAfterRemoving(e, least)
-	for most := min(len(e.queue), room(out.chosen)); least < most; {
+	least := min(len(leaving.queue), room(c.percentageBase(out.spent)))
+	out.chosen = c.chooseAfterRemoving(leaving, least)
+	for most := min(len(leaving.queue), room(out.chosen)); least < most; {
 		middle := (least + most + 1) / 2
-		chosen := c.chooseAfterRemoving(e, middle)
-		if middle > room(chosen) || slices.ContainsFunc(e.queue[:middle], chosen.Test) {
+		chosen := c.chooseAfterRemoving(leaving, middle)
+		if middle > room(chosen) || slices.ContainsFunc(leaving.queue[:middle], chosen.Test) {
 			most = middle - 1
 		} else {
 			least, out.chosen = middle, chosen
 		}
 	}
-	return e.queue[:least]
+	return leaving.queue[:least]
 }
 
 // percentageBase returns the clusters selected before; a percentage of them may be removed. It returns no clusters if
@@ -139,19 +139,19 @@ func (c *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
 }
 
 // chooseAfterRemoving returns the chosen clusters when the first of the queue are removed.
-func (c *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
-	if released == len(e.queue) {
-		return e.ideal
+func (c *chooser) chooseAfterRemoving(leaving removals, released int) *bitset.BitSet {
+	if released == len(leaving.queue) {
+		return leaving.ideal
 	}
-	return c.firstPass().pick(c.keptIncumbents(e, released), c.in.Snapshot.EmptySet())
+	return c.firstPass().pick(c.keptIncumbents(leaving, released), c.in.Snapshot.EmptySet())
 }
 
 // keptIncumbents returns the incumbents that stay when the first of the queue are removed. If that is more than are wanted, more
 // of the queue are removed without the budget.
-func (c *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
-	out := e.stay.Clone()
+func (c *chooser) keptIncumbents(leaving removals, released int) *bitset.BitSet {
+	out := leaving.stay.Clone()
 	gone := max(released, int(out.Count())-c.wanted)
-	for _, id := range e.queue[:min(gone, len(e.queue))] {
+	for _, id := range leaving.queue[:min(gone, len(leaving.queue))] {
 		out.Clear(id)
 	}
 	return out
@@ -159,8 +159,8 @@ func (c *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 
 // holdRest finds the chosen clusters that the next run would remove, and since when and until when each is held. A cluster that
 // was charged to the budget and is chosen again starts at the end of the queue.
-func (c *chooser) holdRest(out *throttled, e removals) {
-	ideal := e.ideal
+func (c *chooser) holdRest(out *budgeted, leaving removals) {
+	ideal := leaving.ideal
 	if !equalSets(out.chosen, c.in.Incumbents) || !c.in.Past.SameSpec {
 		ideal = c.ideal(out.chosen, true)
 	}
@@ -168,7 +168,7 @@ func (c *chooser) holdRest(out *throttled, e removals) {
 	for id := range out.chosen.Difference(ideal).EachSet() {
 		out.held = append(out.held, id)
 		out.since[id] = ledger.Since(c.in.Past.Held, c.in.Snapshot.Name(id), c.in.Snapshot.Now)
-		if e.paid.Test(id) {
+		if leaving.paid.Test(id) {
 			out.since[id] = ledger.RoundUp(c.in.Snapshot.Now)
 		}
 	}

@@ -26,9 +26,9 @@ type Ranking struct {
 	// Ledger is to be stored with the placement. Releasing has the clusters that the budget has paid for.
 	Ledger ledger.Ledger
 
-	chooser   *chooser
-	throttled throttled
-	chosen    *bitset.BitSet
+	chooser  *chooser
+	budgeted budgeted
+	chosen   *bitset.BitSet
 	// retained are the chosen clusters that would not be chosen without the grace after a start.
 	retained *bitset.BitSet
 	// waiting are the candidates of earlier tiers that must not displace a chosen cluster yet.
@@ -41,28 +41,28 @@ type Ranking struct {
 	nextRun *pass
 }
 
-func newRanking(r *chooser, p throttled) *Ranking {
-	first := r.firstPass()
+func newRanking(c *chooser, within budgeted) *Ranking {
+	first := c.firstPass()
 	out := &Ranking{
-		Columns: first.columns, Candidates: r.in.Candidates, Totals: first.order.totals,
-		Chosen: r.in.Snapshot.ByName(p.chosen), chooser: r, throttled: p, chosen: p.chosen, last: -1,
+		Columns: first.columns, Candidates: c.in.Candidates, Totals: first.order.totals,
+		Chosen: c.in.Snapshot.ByName(within.chosen), chooser: c, budgeted: within, chosen: within.chosen, last: -1,
 	}
-	next := r.nextPass(p.chosen)
+	next := c.nextPass(within.chosen)
 	out.waiting = next.unstable(true)
-	out.Ledger = ledger.Ledger{Removals: p.spent, Releasing: p.releasing, Held: p.heldByName(r.in.Snapshot), Waiting: next.waiting()}
-	for i := range r.in.Positions(p.chosen.EachSet()) {
-		if r.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
+	out.Ledger = ledger.Ledger{Removals: within.spent, Releasing: within.releasing, Held: within.heldByName(c.in.Snapshot), Waiting: next.waiting()}
+	for i := range c.in.Positions(within.chosen.EachSet()) {
+		if c.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
 			out.last, out.Cut = i, out.Totals[i]
 		}
 	}
-	if r.tree != nil {
-		out.finalCounts = newDomainCounts(r.tree, next.absent)
+	if c.tree != nil {
+		out.finalCounts = newDomainCounts(c.tree, next.absent)
 		for _, id := range out.Chosen {
 			out.finalCounts.add(id)
 		}
 	}
-	if r.program.ByScore {
-		out.nextRun = r.passFor(p.chosen)
+	if c.program.ByScore {
+		out.nextRun = c.passFor(within.chosen)
 	}
 	return out
 }
@@ -78,7 +78,7 @@ func (r *Ranking) IsCandidate(id fleet.ID) bool {
 
 // Held returns until when the disruption policy holds a chosen cluster; zero for never. Ok is false if it is not held.
 func (r *Ranking) Held(id fleet.ID) (until time.Time, ok bool) {
-	until, ok = r.throttled.until[id]
+	until, ok = r.budgeted.until[id]
 	return until, ok
 }
 
@@ -99,7 +99,7 @@ func (r *Ranking) BrakedClusters() []fleet.ID {
 // HeldClusters returns the clusters that the disruption policy holds, by name.
 func (r *Ranking) HeldClusters() []fleet.ID {
 	held := &bitset.BitSet{}
-	for _, id := range r.throttled.held {
+	for _, id := range r.budgeted.held {
 		held.Set(id)
 	}
 	return r.chooser.in.Snapshot.ByName(held)
@@ -114,7 +114,7 @@ func (r *Ranking) RecheckAt() time.Time {
 			out = at
 		}
 	}
-	for _, at := range r.throttled.until {
+	for _, at := range r.budgeted.until {
 		note(at)
 	}
 	for _, since := range r.Ledger.Waiting {

@@ -33,10 +33,10 @@ type Input struct {
 
 // Choose scores the candidates and chooses clusters.
 func Choose(in Input, p *program.Program) *Ranking {
-	r := newChooser(in, p)
-	stable := r.stabilize(in.Incumbents, in.Past.SameSpec)
-	out := newRanking(r, r.throttle(r.keep(in.Incumbents, stable)))
-	if out.retained = r.in.Retained; out.retained.Any() {
+	c := newChooser(in, p)
+	stable := c.stabilize(in.Incumbents, in.Past.SameSpec)
+	out := newRanking(c, c.applyBudget(c.keep(in.Incumbents, stable)))
+	if out.retained = c.in.Retained; out.retained.Any() {
 		out.retained = out.retained.Difference(stable).Intersection(out.chosen)
 	}
 	return out
@@ -58,19 +58,19 @@ type chooser struct {
 }
 
 func newChooser(in Input, p *program.Program) *chooser {
-	r := &chooser{in: in, program: p, wanted: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
+	c := &chooser{in: in, program: p, wanted: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
 	if p.Limited {
-		r.wanted = p.Wanted
+		c.wanted = p.Wanted
 	}
 	if in.Retained == nil {
-		r.in.Retained = in.Snapshot.EmptySet()
+		c.in.Retained = in.Snapshot.EmptySet()
 	}
-	r.braked = r.brakedIncumbents()
-	if r.kept = r.braked; r.in.Retained.Any() {
-		r.kept = r.braked.Union(r.in.Retained)
+	c.braked = c.brakedIncumbents()
+	if c.kept = c.braked; c.in.Retained.Any() {
+		c.kept = c.braked.Union(c.in.Retained)
 	}
-	r.passFor(in.Incumbents)
-	return r
+	c.passFor(in.Incumbents)
+	return c
 }
 
 func (c *chooser) firstPass() *pass { return c.passes[0] }

@@ -31,7 +31,7 @@ const (
 	maxReasonBytes = 256
 )
 
-// Release asks to end the grace of an object.
+// Release is a request to end the grace of an object.
 type Release struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -88,7 +88,7 @@ func (h *Handler) listGraces(r *http.Request, caller user.Info) (any, error) {
 	return out, nil
 }
 
-// graceHold describes a grace. The number of placements is that of the whole hub, so it is not said.
+// graceHold describes a grace, without the number of placements, which is that of the whole hub.
 func graceHold(of *live.Grace) hold.Hold {
 	cause := fmt.Sprintf("%s %s is gone.", of.Kind, of.Name)
 	if of.Lost != "" {
