@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/bits-and-blooms/bitset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -13,19 +14,25 @@ import (
 
 // holdEmptyingEdit holds an edit that would leave a placement without clusters, where the hub has that rule: what is selected stays, and
 // nothing else is selected. A cluster leaves that the namespace may no longer use, or that has a taint which the new spec does not
-// tolerate. An edit is recognised from what is stored: the last decision was made for another spec. The edit is followed once it is
-// confirmed, or once it leaves a cluster. A spec with numberOfClusters 0 means it.
+// tolerate, unless a brake stops that. An edit is recognised from what is stored: the last decision was made for another spec. The edit is
+// followed once it is confirmed, or once it takes no cluster away: facts that come back one by one end no hold for all of them. A spec with
+// numberOfClusters 0 means it.
 func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 	t := decided.Trace
 	s := t.Snapshot
-	if !s.Rules.HoldEmptyingEdits || !decided.Decided || decided.Selected > 0 || past.SameSpec || past.Confirmed ||
+	if !s.Rules.HoldEmptyingEdits || !decided.Decided || decided.Selected > 0 && !past.EditHeld || past.SameSpec || past.Confirmed ||
 		t.Program.Limited && t.Program.Wanted == 0 {
 		return decided
 	}
 	incumbents := incumbentsOf(s, decided.Key)
 	reachable := reachable(s, decided.Key.Namespace, nil, incumbents)
 	stay := filter.Taints(s, t.Program, incumbents.Intersection(reachable.candidates), incumbents).In
-	if stay.None() {
+	for name := range past.BrakedBefore {
+		if id, known := s.ID(name); known && incumbents.Test(id) && reachable.candidates.Test(id) {
+			stay.Set(id)
+		}
+	}
+	if stay.Difference(t.chosen()).None() {
 		return decided
 	}
 	slices := s.Slices(decided.Key)
@@ -38,11 +45,18 @@ func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 		Misconfigured: decided.Misconfigured,
 		EditHeld: Condition{
 			Type: clusterv1beta1.PlacementConditionEditHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta1.ReasonEmptiesPlacement,
-			Message: truncated(fmt.Sprintf("The last edit leaves none of %d selected ManagedClusters (%s), so they stay and nothing "+
+			Message: truncated(fmt.Sprintf("The last edit leaves %s of %d selected ManagedClusters (%s), so they stay and nothing "+
 				"else is selected. To call it off, undo the edit. To let them leave: kubectl berth holds release placement/%s -n %s --reason WHY",
-				stay.Count(), decided.Satisfied.Message, decided.Key.Name, decided.Key.Namespace)),
+				countOrNone(stay.Intersection(t.chosen())), stay.Count(), decided.Satisfied.Message, decided.Key.Name, decided.Key.Namespace)),
 		},
 		RecheckAt: decided.RecheckAt,
 		Trace:     &Trace{Snapshot: s, scope: reachable, kept: stay},
 	}
+}
+
+func countOrNone(of *bitset.BitSet) string {
+	if of.None() {
+		return "none"
+	}
+	return fmt.Sprint(of.Count())
 }

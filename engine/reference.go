@@ -221,8 +221,18 @@ func (t *Trace) losesBy(unknown []program.Reference, past ledger.Ledger) bool {
 	if lost.None() {
 		return false
 	}
+	past.Braked = past.BrakedBefore // they leave because of the references, not because of what the brake has stopped
 	without := Schedule(t.Snapshot, t.Program.Without(unknown), past)
 	return !without.Decided || lost.Difference(without.Trace.lost()).Any()
+}
+
+// chosen returns the chosen clusters.
+func (t *Trace) chosen() *bitset.BitSet {
+	out := &bitset.BitSet{}
+	for _, id := range t.Ranking.Chosen {
+		out.Set(id)
+	}
+	return out
 }
 
 // lost returns the selected clusters that leave, or would leave without a disruption policy.

@@ -17,6 +17,8 @@ import (
 type Ledger struct {
 	// SameSpec is set if the last decision was made for the same spec.
 	SameSpec bool
+	// EditHeld is set if the last decision held the last edit, since it left the placement without clusters.
+	EditHeld bool
 	// Confirmed is set if a user has confirmed that the spec may leave the placement without clusters.
 	Confirmed bool
 	// UnknownReferences is what has been stored of what the same spec names and no cluster in reach has; empty for nothing.
@@ -29,7 +31,8 @@ type Ledger struct {
 	Failing         map[string]time.Time
 	FailingReleased time.Time
 	// Braked has the incumbents that a brake keeps although the run would remove them, each with the reason. It is not stored.
-	Braked map[string]string
+	// BrakedBefore has those that a brake has kept since before the last edit of the placement.
+	Braked, BrakedBefore map[string]string
 	// Removals are the removals that may still count. A Removal without an instant counts as made now.
 	Removals []Removal
 	// Releasing names the clusters that are being removed and are already counted, sorted.

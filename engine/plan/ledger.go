@@ -32,6 +32,8 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 		(found.Reason == clusterv1beta1.ReasonUnknownReference || found.Reason == clusterv1beta1.ReasonReferenceHeld) {
 		out.UnknownReferences = found.Message
 	}
+	found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
+	out.EditHeld = found != nil && found.Status == metav1.ConditionTrue && found.ObservedGeneration == stored.Generation
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {
 			out.Removals = append(out.Removals, ledger.Removal{At: spent.At.Time, Count: int(spent.Count)})

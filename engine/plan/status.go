@@ -37,11 +37,18 @@ func statusUpdate(
 	if result.Decided && result.ExpressionHeld.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionExpressionHeld)
 	}
-	if result.Decided && result.Held.Type == "" {
+	if result.Decided && result.Held.Type == "" || !result.Decided && heldByOthers(stored) {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
 	}
 	dropped.placement(&out.Status)
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
+}
+
+// heldByOthers reports whether PlacementHeld is stored for a brake or a missing definition. While nothing is decided, it is not known
+// whether that is still so.
+func heldByOthers(stored *clusterv1beta1.Placement) bool {
+	found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
+	return found != nil && (found.Reason == clusterv1beta1.ReasonBraked || found.Reason == clusterv1beta1.ReasonDefinitionMissing)
 }
 
 // Conditions returns the conditions that a result sets on a stored placement. ScoresExpired and SpreadExceeded are set

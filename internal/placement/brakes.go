@@ -64,6 +64,14 @@ func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) 
 	})
 }
 
+// keeps returns the clusters of a placement that a brake has kept in the last decision and still keeps, each with the reason; nil for none.
+func (b *brakes) keeps(key fleet.Key, before map[string]string) map[string]string {
+	if b == nil || b.off || len(before) == 0 {
+		return nil
+	}
+	return b.brake.Keeps(key, before)
+}
+
 // remove drops a placement that is no longer decided.
 func (b *brakes) remove(key fleet.Key) {
 	if b != nil {

@@ -76,13 +76,17 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 // decide runs the engine. The result can be explained from then on.
 func (r *reconciler) decide(a *attempt) {
 	past := a.input.Ledger()
-	past.Braked = nil
+	past.Braked, past.BrakedBefore = nil, r.brakes.keeps(a.key, a.input.Braked)
 	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
-	past.Braked = r.brakes.judge(a.input, past.SameSpec, a.result)
-	if past.Braked != nil {
+	braked := past.BrakedBefore
+	if a.result.Decided {
+		braked = r.brakes.judge(a.input, past.SameSpec, a.result)
+	}
+	if a.result.Decided && braked != nil {
+		past.Braked = braked
 		a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
 	}
-	r.stored.Decided(a.key, a.result, past.Braked, a.started)
+	r.stored.Decided(a.key, a.result, braked, a.started)
 	a.record.Decided(a.input, a.result)
 	a.decided = r.clock.Now()
 }

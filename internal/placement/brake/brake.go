@@ -276,6 +276,24 @@ var words = map[engine.Fact]string{ //nolint:gochecknoglobals // a constant that
 	engine.Labels: "labels", engine.Claims: "claims", engine.Scores: "scores", engine.Taints: "taints",
 }
 
+// Keeps returns those of some clusters of a placement that a brake still keeps, each with the reason; nil for none.
+func (b *Brake) Keeps(key fleet.Key, before map[string]string) map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out map[string]string
+	for _, on := range b.engaged {
+		for _, cluster := range on.keeps[key] {
+			if why, kept := before[cluster]; kept {
+				if out == nil {
+					out = map[string]string{}
+				}
+				out[cluster] = why
+			}
+		}
+	}
+	return out
+}
+
 // Qualify records that every cluster of a placement qualifies.
 func (b *Brake) Qualify(key fleet.Key) {
 	b.mu.Lock()

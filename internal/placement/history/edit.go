@@ -83,7 +83,7 @@ func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program
 	snapshot := *now.Snapshot
 	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller reports the hold
 	past := now.Ledger()
-	past.SameSpec = false
+	past.SameSpec, past.Braked = false, nil // a brake keeps nothing that an edit removes
 	result := engine.Decide(&snapshot, key, compiled, nil, past)
 	stay := map[string]bool{}
 	for _, name := range result.Clusters() {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,7 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string
 	}
 	if !p.decided && result.Decided {
 		p.decided, p.retained = true, append([]string{}, result.Retained...) // not nil, which is all clusters
+		p.reached = reached(result.Trace.Snapshot, key.Namespace, p.program, p.retained)
 	}
 	s.fleet.await(key, result.Unknown)
 	s.fleet.keep(key, result, braked)
@@ -151,13 +153,46 @@ func (s *Stored) initialize(key fleet.Key, p *placementState) {
 func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	snapshot, changes := s.fleet.Snapshot(now)
 	if p.decided {
-		snapshot = snapshot.Retain(fleet.Retention{Until: snapshot.Retention.Until, Only: p.retained})
+		snapshot = snapshot.Retain(fleet.Retention{Until: snapshot.Retention.Until, Only: p.stillRetained(snapshot, key.Namespace)})
 	}
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]}, Failing: p.failing,
 		Braked: p.braked, Reach: p.reach,
 	}
+}
+
+// stillRetained returns the clusters that the grace after the start keeps.
+func (p *placementState) stillRetained(s *fleet.Snapshot, namespace string) []string {
+	if len(p.reached) == 0 || !s.Now.Before(s.Retention.Until) {
+		return p.retained
+	}
+	now, out := reached(s, namespace, p.program, p.reached), []string{}
+	for _, name := range p.retained {
+		if !slices.Contains(p.reached, name) || slices.Contains(now, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// reached returns those of some clusters that a set has which is bound to a namespace and which a program chooses from.
+func reached(s *fleet.Snapshot, namespace string, p *program.Program, names []string) []string {
+	chooses := fleet.SetNameFilter(nil)
+	if p != nil {
+		chooses = fleet.SetNameFilter(p.ClusterSets)
+	}
+	var out []string
+	for _, name := range names {
+		id, known := s.ID(name)
+		if known && slices.ContainsFunc(s.BoundSets(namespace), func(bound string) bool {
+			set, exists := s.Set(bound)
+			return exists && chooses(bound) && set.Has(s.Cluster(id))
+		}) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // currentSlices returns the stored slices of a placement, including the writes of this process.

@@ -25,6 +25,9 @@ type placementState struct {
 	// from that decision on.
 	retained []string
 	decided  bool
+	// reached are those of them that a bound set had at that decision. They leave without a grace when no bound set has them any more: this
+	// process has seen the right go.
+	reached []string
 	// failing has the selected clusters on which an expression fails because a claim or score is missing, each with the instant at which that
 	// began. It is replaced, never changed.
 	failing map[string]time.Time

@@ -629,10 +629,26 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 			edit(h, typo)
 			edit(h, func(p *clusterv1beta1.Placement) { p.Spec.Predicates, p.Spec.NumberOfClusters = nil, new(int32(1)) })
 		}, []string{"c1"}, false},
-		"a cluster matches later": {func(h *hub) {
+		"a cluster matches later, and none would stay": {func(h *hub) {
 			edit(h, typo)
 			h.put(enginetest.Cluster("c7").In("sea").Label("env", "lvie").Obj())
-		}, []string{"c7"}, false},
+		}, six, true},
+		"one selected cluster matches later": {func(h *hub) {
+			edit(h, typo)
+			h.put(enginetest.Cluster("c1").In("sea").Label("env", "lvie").Claim("platform", "cloud").Obj())
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, six, true},
+		"all selected clusters match later": {func(h *hub) {
+			edit(h, typo)
+			for i, name := range six {
+				h.put(enginetest.Cluster(name).In([]string{"sea", "sky"}[i%2]).Label("env", "lvie").Claim("platform", "cloud").Obj())
+			}
+			h.decide(t)
+			h.clock.Step(testGrace)
+			h.endGraces()
+		}, six, false},
 		"the generation is confirmed": {func(h *hub) {
 			edit(h, typo)
 			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.state.Placements[all].Generation))
