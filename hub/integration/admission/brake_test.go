@@ -57,7 +57,23 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 			`"managedclustersets/brake" in the API group "cluster.open-cluster-management.io" with the name of the set as resourceName`, namespace))
 	check(t, writer.merge(t.Context(), set(namespace, nil), `{"metadata":{"annotations":{"note":"written"}}}`), 0, "")
 	releaser := newUser(t, "releaser", []rule{allVerbsOn("managedclustersets"), grantNamed("update", "managedclustersets/brake", namespace)})
-	check(t, releaser.merge(t.Context(), set(namespace, nil), release), 0, "")
+	only := newUser(t, "only", []rule{
+		{Verbs: []string{"get", "patch"}, APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets"}},
+		grantNamed("update", "managedclustersets/brake", namespace),
+	})
+	refused := fmt.Sprintf(`managedclustersets.cluster.open-cluster-management.io "%s" is forbidden: ValidatingAdmissionPolicy `+
+		`'berth-brake-releasers' with binding 'berth-brake-releasers' denied request: to release a brake, only the annotations `+
+		`brake-released and brake-released-reason are written: another change needs the verb "update" on "managedclustersets" in the API `+
+		`group "cluster.open-cluster-management.io"`, namespace)
+	for _, other := range []string{
+		`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"a":"b"}}}}}`,
+		`{"metadata":{"annotations":{"berth-project.io/confirmed-generation":"1"}}}`, `{"metadata":{"annotations":{"note":null}}}`,
+		`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["example.com/keep"]}}`,
+	} {
+		check(t, only.merge(t.Context(), set(namespace, nil), other), http.StatusForbidden, refused)
+	}
+	check(t, releaser.merge(t.Context(), set(namespace, nil), `{"metadata":{"annotations":{"note":"written again"}}}`), 0, "")
+	check(t, only.merge(t.Context(), set(namespace, nil), release), 0, "")
 	hub.AwaitSelected(namespace, p.Name, newcomer)
 	hub.MustRead(p)
 	if held := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionHeld); held != nil {

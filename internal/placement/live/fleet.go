@@ -107,12 +107,12 @@ func (f *Fleet) await(key fleet.Key, references []program.Reference) {
 	f.index.Await(key, references)
 }
 
-// keep records the clusters that a placement keeps though its spec may not select them, because nothing was decided or by a brake: every
-// change of one of them enqueues the placement, so that a cluster leaves that is deleted, withdrawn or tainted.
+// keep records the clusters that a placement keeps though its spec may not select them, because nothing was decided, by a brake, or by the
+// grace after a start: every change of one of them enqueues the placement, so that a cluster leaves that is deleted, withdrawn or tainted.
 func (f *Fleet) keep(key fleet.Key, result *engine.Result, braked map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	names := slices.Collect(maps.Keys(braked))
+	names := append(slices.Collect(maps.Keys(braked)), result.Retained...)
 	if !result.Decided {
 		names = result.Clusters()
 	}
