@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/kube/telemetry"
 	"github.com/berth-project/berth/internal/placement/brake"
@@ -48,28 +49,18 @@ func newBrakes(options Options, enqueue func(fleet.Key, explain.Cause)) *brakes 
 	return out
 }
 
-// judge counts what a decision removes, and returns the clusters that a brake keeps, each with the reason; nil for none.
-func (b *brakes) judge(input live.Input, sameSpec bool, decided *engine.Result) map[string]string {
+// decide runs the engine, and again with the clusters that a brake keeps. Kept are these, each with the reason; nil for none.
+func (b *brakes) decide(key fleet.Key, input live.Input) (result *engine.Result, kept map[string]string) {
+	run := func(s *fleet.Snapshot, past ledger.Ledger) *engine.Result { return engine.Decide(s, key, input.Program, input.Faults, past) }
+	past := input.Ledger()
 	if b == nil || b.off {
-		return nil
+		past.Braked = nil
+		return run(input.Snapshot, past), nil
 	}
-	leaving := decided.Departures(brake.HealthTaint)
-	if len(leaving) == 0 {
-		b.brake.Qualify(decided.Key)
-		return nil
-	}
-	return b.brake.Judge(brake.Decision{
-		Key: decided.Key, Departures: leaving, SameSpec: sameSpec, SameReach: live.SameReach(input.Reach, decided.Trace.Reach()),
-		Kept: input.Braked, Snapshot: input.Snapshot,
+	return b.brake.Decide(brake.Attempt{
+		Key: key, Snapshot: input.Snapshot, Past: past, Kept: input.Braked, Decide: run,
+		SameReach: func(decided *engine.Result) bool { return live.SameReach(input.Reach, decided.Trace.Reach()) },
 	})
-}
-
-// keeps returns the clusters of a placement that a brake has kept in the last decision and still keeps, each with the reason; nil for none.
-func (b *brakes) keeps(key fleet.Key, before map[string]string) map[string]string {
-	if b == nil || b.off || len(before) == 0 {
-		return nil
-	}
-	return b.brake.Keeps(key, before)
 }
 
 // remove drops a placement that is no longer decided.

@@ -75,17 +75,8 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 
 // decide runs the engine. The result can be explained from then on.
 func (r *reconciler) decide(a *attempt) {
-	past := a.input.Ledger()
-	past.Braked, past.BrakedBefore = nil, r.brakes.keeps(a.key, a.input.Braked)
-	a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
-	braked := past.BrakedBefore
-	if a.result.Decided {
-		braked = r.brakes.judge(a.input, past.SameSpec, a.result)
-	}
-	if a.result.Decided && braked != nil {
-		past.Braked = braked
-		a.result = engine.Decide(a.input.Snapshot, a.key, a.input.Program, a.input.Faults, past)
-	}
+	var braked map[string]string
+	a.result, braked = r.brakes.decide(a.key, a.input)
 	r.stored.Decided(a.key, a.result, braked, a.started)
 	a.record.Decided(a.input, a.result)
 	a.decided = r.clock.Now()

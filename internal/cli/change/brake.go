@@ -6,6 +6,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/placement/brake"
@@ -19,33 +20,31 @@ func (s *Simulation) Brake(sets []*clusterv1beta2.ManagedClusterSet) {
 
 // judge decides a placement with the clusters that a brake keeps; nil when the manager does not decide the placement.
 func (s *Simulation) judge(key fleet.Key) *engine.Result {
-	if s.brakes == nil {
-		return s.evaluate(key)
-	}
-	before := s.kept[key]
-	delete(s.kept, key)
-	result := s.evaluate(key)
-	if result == nil {
+	before, at := s.kept[key], s.placements[key]
+	if delete(s.kept, key); at == nil || offline.SkipReason(at.placement) != "" {
 		return nil
 	}
-	reach, known := s.reach[key]
+	if s.brakes == nil {
+		result := s.evaluate(key)
+		s.noteEmptyingEdit(key, result, nil)
+		return result
+	}
+	result, kept := s.brakes.Decide(brake.Attempt{
+		Key: key, Snapshot: s.snapshot, Past: plan.ReadLedger(at.placement), Kept: before,
+		Decide: func(on *fleet.Snapshot, past ledger.Ledger) *engine.Result { return engine.Decide(on, key, at.program, at.faults, past) },
+		SameReach: func(decided *engine.Result) bool {
+			reach, known := s.reach[key]
+			return !known || slices.Equal(reach, decided.Trace.Reach())
+		},
+	})
 	if result.Decided {
 		s.reach[key] = result.Trace.Reach()
 	}
-	leaving := result.Departures(brake.HealthTaint)
-	if len(leaving) == 0 {
-		s.brakes.Qualify(key)
-		return result
+	s.noteEmptyingEdit(key, result, before)
+	if kept != nil {
+		s.kept[key] = kept
 	}
-	kept := s.brakes.Judge(brake.Decision{
-		Key: key, Departures: leaving, Kept: before, Snapshot: s.snapshot, SameSpec: plan.ReadLedger(s.placements[key].placement).SameSpec,
-		SameReach: !known || slices.Equal(reach, s.reach[key]),
-	})
-	if kept == nil {
-		return result
-	}
-	s.kept[key] = kept
-	return s.evaluate(key)
+	return result
 }
 
 // braked describes the brakes that are on in this course, and not in another.

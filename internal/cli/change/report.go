@@ -251,7 +251,8 @@ func (r *Report) printNotes(w io.Writer) {
 		printer.Printf(w, "Braked: %s\n", part)
 	}
 	if len(r.Braked) > 0 {
-		printer.Printf(w, "With --brake=off the answer shows what leaves once the brake is released.\n")
+		printer.Printf(w, "On a hub, as many as these shares may leave before the brake engages, if the change comes bit by bit.\n"+
+			"With --brake=off the answer shows what leaves once the brake is released.\n")
 	}
 	for _, part := range r.WithoutEffect {
 		printer.Printf(w, "Without effect: %s.\n", part)

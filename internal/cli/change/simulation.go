@@ -127,15 +127,16 @@ func (s *Simulation) evaluate(key fleet.Key) *engine.Result {
 	return engine.Decide(s.snapshot, key, at.program, at.faults, past)
 }
 
-// noteEmptyingEdit records whether a hub may hold the edit of a placement, which is decided for the first time since.
-func (s *Simulation) noteEmptyingEdit(key fleet.Key, decided *engine.Result) {
+// noteEmptyingEdit records whether a hub may hold the edit of a placement, which is decided for the first time since, and of which a brake has
+// kept clusters in the last decision.
+func (s *Simulation) noteEmptyingEdit(key fleet.Key, decided *engine.Result, brakedBefore map[string]string) {
 	at := s.placements[key]
 	if !decided.Decided || decided.Selected > 0 || len(at.slices) == 0 {
 		return
 	}
-	strict := s.snapshot.At(s.snapshot.Now)
-	strict.Rules.HoldEmptyingEdits = true
-	if held := engine.Decide(strict, key, at.program, at.faults, plan.ReadLedger(at.placement)).EditHeld; held.Type != "" {
+	strict, past := s.snapshot.At(s.snapshot.Now), plan.ReadLedger(at.placement)
+	strict.Rules.HoldEmptyingEdits, past.BrakedBefore = true, brakedBefore
+	if held := engine.Decide(strict, key, at.program, at.faults, past).EditHeld; held.Type != "" {
 		s.emptied[key] = held.Message
 	}
 }
@@ -165,7 +166,6 @@ func (s *Simulation) decide(key fleet.Key) (moved bool) {
 	if result == nil {
 		return false
 	}
-	s.noteEmptyingEdit(key, result)
 	at := s.placements[key]
 	made := offline.Decision{Key: key, Placement: at.placement, Slices: at.slices, Result: result}
 	made.Store(s.snapshot.Now)

@@ -251,3 +251,39 @@ func TestDiffTellsOfTheBrake(t *testing.T) {
 		})
 	}
 }
+
+// TestDiffTellsOfAnEditUnderABrake edits a placement by mistake while a brake keeps all of its clusters, which are drained.
+func TestDiffTellsOfAnEditUnderABrake(t *testing.T) {
+	const drained = ", spec: {taints: [{key: drain, effect: NoSelect, timeAdded: '2026-01-01T00:00:00Z'}]}}\n---\n"
+	base := strings.Replace(boundSet("gold"), "}}\n---\n", "}, status: {conditions: [{type: BrakedByTaints, status: 'True', "+
+		"reason: TooManyLeave, message: 7 of 12 would have left, lastTransitionTime: '2026-01-01T00:00:00Z'}]}}\n---\n", 1) + binding("gold")
+	var decisions []string
+	for i := range 12 {
+		labelled := strings.Replace(inSet(fmt.Sprint("c", i), "gold"), "labels: {", "labels: {env: live, ", 1)
+		base += strings.Replace(labelled, "}\n---\n", drained, 1)
+		decisions = append(decisions, fmt.Sprintf("{clusterName: c%d, reason: ''}", i))
+	}
+	base += "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: web-decision-1, namespace: shop, " +
+		"labels: {cluster.open-cluster-management.io/placement: web}}, status: {decisions: [" + strings.Join(decisions, ", ") + "]}}\n---\n" +
+		"{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop, generation: 1}, spec: {}, " +
+		"status: {conditions: [{type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: '', observedGeneration: 1, " +
+		"lastTransitionTime: '2026-01-01T00:00:00Z'}]}}\n"
+	selects := func(label string) string {
+		return placementWith("{predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {" + label + "}}}}]}")
+	}
+	paths := files(t, [2]string{"base", base}, [2]string{"value", selects("env: lvie")}, [2]string{"label", selects("enviroment: live")},
+		[2]string{"same", selects("env: live")})
+	for name, test := range map[string]struct {
+		path, want string
+		code       int
+	}{
+		"a value that none has": {paths[1], "the edit of the placement shop/web: The last edit leaves none of 12", command.ExitUnsatisfied},
+		"a label that none has": {paths[2], `no cluster in reach has the label "enviroment"`, command.ExitUnsatisfied},
+		"all meet it":           {paths[3], "Nothing moves.", command.ExitOK},
+	} {
+		got := run(t, "", "diff", "--base", paths[0], "-f", test.path)
+		if got.Code != test.code || !strings.Contains(got.Out, test.want) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s%s", name, got.Code, test.code, test.want, got.Out, got.ErrOut)
+		}
+	}
+}

@@ -54,8 +54,8 @@ func (b *Brakes) On(other *Brakes) []string {
 	return out
 }
 
-// Braked describes the brakes that a manager would put on instead of storing some decisions. The first of them are decided from what is
-// stored, which Decide has not changed.
+// Braked describes the brakes by which a manager would not store some decisions: those that they put on, and those that are on and keep what
+// is removed.
 func Braked(decided []Decision, now time.Time, sets []*clusterv1beta2.ManagedClusterSet) []string {
 	brakes := NewBrakes(now, sets)
 	for i := range decided {
@@ -63,11 +63,25 @@ func Braked(decided []Decision, now time.Time, sets []*clusterv1beta2.ManagedClu
 		if d.Result == nil {
 			continue
 		}
-		if leaving := d.Result.Departures(brake.HealthTaint); len(leaving) > 0 {
-			brakes.Judge(brake.Decision{
-				Key: d.Key, Departures: leaving, Snapshot: d.Result.Trace.Snapshot, SameSpec: d.sameSpec, SameReach: true,
-			})
+		leaving := d.Result.Departures(brake.HealthTaint)
+		if len(leaving) == 0 {
+			continue
+		}
+		kept := brakes.Judge(brake.Decision{
+			Key: d.Key, Departures: leaving, Snapshot: d.Result.Trace.Snapshot, SameSpec: d.sameSpec, SameReach: true,
+		})
+		for _, departure := range leaving {
+			if kept[departure.Cluster] != "" {
+				brakes.keepBySets(departure.Sets)
+			}
 		}
 	}
 	return brakes.On(nil)
+}
+
+// keepBySets records that the brake of one of some sets, or that of the hub, keeps a cluster.
+func (b *Brakes) keepBySets(sets []string) {
+	for _, set := range slices.Concat(sets, []string{clusterv1beta2.GlobalClusterSetName}) {
+		b.sets[set] = true
+	}
 }

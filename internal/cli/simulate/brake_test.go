@@ -9,7 +9,7 @@ import (
 )
 
 // fleetOfTwelve is a fleet of one bound set, and a placement of all of its clusters. The first of them have a taint.
-func fleetOfTwelve(tainted int) string {
+func fleetOfTwelve(tainted int, conditions string) string {
 	out := &strings.Builder{}
 	for i := range 12 {
 		taints := ""
@@ -27,6 +27,7 @@ spec: {hubAcceptsClient: true%s}
 apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSet
 metadata: {name: gold}
+status: {conditions: [` + conditions + `]}
 ---
 apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSetBinding
@@ -40,20 +41,26 @@ spec: {clusterSet: gold}
 func TestABrakeIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	placement := "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: web, namespace: shop}\nspec: {}\n"
-	decided := run(t, fleetOfTwelve(0)+placement, "simulate", "-f", "-", "-o", "yaml")
+	decided := run(t, fleetOfTwelve(0, "")+placement, "simulate", "-f", "-", "-o", "yaml")
 	if decided.Code != command.ExitOK {
 		t.Fatal(decided.ErrOut)
 	}
-	for tainted, want := range map[int]struct {
-		code int
-		text string
+	const on = "{type: BrakedByTaints, status: 'True', reason: TooManyLeave, message: 7 of 12 would have left, lastTransitionTime: '2026-01-01T00:00:00Z'}"
+	for name, test := range map[string]struct {
+		tainted    int
+		conditions string
+		code       int
+		text       string
 	}{
-		6: {code: command.ExitOK},
-		7: {command.ExitUnsatisfied, "Warning: a hub stops this by a brake: managedclusterset/gold: at least 7 of 12 clusters of the set"},
+		"less than the share": {6, "", command.ExitOK, ""},
+		"the share":           {7, "", command.ExitUnsatisfied, "managedclusterset/gold: at least 7 of 12 clusters of the set"},
+		"a brake that is on":  {1, on, command.ExitUnsatisfied, "managedclusterset/gold: 7 of 12 would have left"},
+		"nothing leaves":      {0, on, command.ExitOK, ""},
 	} {
-		got := run(t, fleetOfTwelve(tainted)+decided.Out, "simulate", "-f", "-", "--require-satisfied")
-		if got.Code != want.code || !strings.Contains(got.ErrOut, want.text) || want.text == "" && got.ErrOut != "" {
-			t.Errorf("%d drained: exit code %d, want %d, and %q:\n%s", tainted, got.Code, want.code, want.text, got.ErrOut)
+		got := run(t, fleetOfTwelve(test.tainted, test.conditions)+decided.Out, "simulate", "-f", "-", "--require-satisfied")
+		want := "Warning: a hub stops this by a brake: " + test.text
+		if got.Code != test.code || test.text != "" && !strings.Contains(got.ErrOut, want) || test.text == "" && got.ErrOut != "" {
+			t.Errorf("%s: exit code %d, want %d, and %q:\n%s", name, got.Code, test.code, test.text, got.ErrOut)
 		}
 	}
 }

@@ -105,6 +105,9 @@ type state struct {
 	endsAt time.Time
 }
 
+// reason returns why the brake keeps a cluster.
+func (s *state) reason() string { return "a brake keeps it: " + s.message }
+
 // New returns a brake. It ends by itself after the timeout; 0: never. Changed is called for a set whose conditions may have changed, wake
 // for a placement that has to be decided again; neither may block.
 func New(at clock.PassiveClock, timeout time.Duration, changed func(set string), wake func(fleet.Key)) *Brake {
@@ -133,7 +136,7 @@ func (b *Brake) Judge(of Decision) map[string]string {
 			kept = map[string]string{}
 		}
 		on := b.engaged[by]
-		kept[cluster] = "a brake keeps it: " + on.message
+		kept[cluster] = on.reason()
 		on.keeps[of.Key], on.endsAt = append(on.keeps[of.Key], cluster), now.Add(quiet)
 	}
 	var free []engine.Departure
@@ -149,16 +152,22 @@ func (b *Brake) Judge(of Decision) map[string]string {
 		}
 	}
 	for _, leaving := range of.Departures {
-		if _, before := of.Kept[leaving.Cluster]; !of.counts(leaving) && !before || leaving.OutsideSets && !of.SameReach {
-			continue
-		}
-		if by, found := b.inSets(leaving); found {
-			keep(leaving.Cluster, by)
-		} else if by, found := b.onHub(leaving); found {
+		if by, found := b.keeper(&of, leaving); found {
 			keep(leaving.Cluster, by)
 		}
 	}
 	return kept
+}
+
+// keeper returns the brake that keeps a cluster.
+func (b *Brake) keeper(of *Decision, leaving engine.Departure) (by ID, found bool) {
+	if _, before := of.Kept[leaving.Cluster]; !of.counts(leaving) && !before || leaving.OutsideSets && !of.SameReach {
+		return ID{}, false
+	}
+	if by, found = b.inSets(leaving); found {
+		return by, true
+	}
+	return b.onHub(leaving)
 }
 
 // counts reports whether a cluster leaves because of facts about it, and not because of an edit, a set or a binding.
@@ -274,24 +283,6 @@ func newState(since, endsAt time.Time, message string) *state {
 // words are the kinds of facts as messages name them.
 var words = map[engine.Fact]string{ //nolint:gochecknoglobals // a constant that Go cannot spell
 	engine.Labels: "labels", engine.Claims: "claims", engine.Scores: "scores", engine.Taints: "taints",
-}
-
-// Keeps returns those of some clusters of a placement that a brake still keeps, each with the reason; nil for none.
-func (b *Brake) Keeps(key fleet.Key, before map[string]string) map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out map[string]string
-	for _, on := range b.engaged {
-		for _, cluster := range on.keeps[key] {
-			if why, kept := before[cluster]; kept {
-				if out == nil {
-					out = map[string]string{}
-				}
-				out[cluster] = why
-			}
-		}
-	}
-	return out
 }
 
 // Qualify records that every cluster of a placement qualifies.
