@@ -1,12 +1,14 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
@@ -81,10 +83,15 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	check(t, releaser.merge(t.Context(), set(namespace, nil), `{"metadata":{"annotations":{"note":"written again"}}}`), 0, "")
 	check(t, only.merge(t.Context(), set(namespace, nil), release), 0, "")
 	hub.AwaitSelected(namespace, p.Name, newcomer)
-	hub.MustRead(p)
-	if held := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionHeld); held != nil {
-		t.Errorf("the brake is released, and the placement reports %v", held)
-	}
+	kit.Await(t, "the placement no longer reports the brake", func(ctx context.Context) error {
+		if err := hub.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		if held := meta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.PlacementConditionHeld); held != nil {
+			return fmt.Errorf("%w: %v", kit.ErrNotYet, held)
+		}
+		return nil
+	})
 	hub.AwaitCondition(braked, clusterv1beta2.ManagedClusterSetConditionBraked+"Taints", metav1.ConditionFalse,
 		clusterv1beta2.ReasonBrakeEnded)
 }
