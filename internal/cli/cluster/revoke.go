@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -96,11 +97,15 @@ func (o *revokeOptions) run(cmd *cobra.Command, kind, name string) error {
 	if err != nil {
 		return err
 	}
-	when := "its clusters leave when the grace has ended, unless it comes back"
-	if o.now {
-		when = "its clusters leave at once"
+	what := "its clusters leave"
+	if strings.HasSuffix(kind, "cluster") {
+		what = "it leaves placements that use the set"
 	}
-	printer.Printf(o.streams.Out, "%s: %s\n", done, when)
+	when := "when the grace has ended, unless it comes back"
+	if o.now {
+		when = "at once"
+	}
+	printer.Printf(o.streams.Out, "%s: %s %s\n", done, what, when)
 	return nil
 }
 
@@ -129,6 +134,10 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 		return "", fmt.Errorf("reading the cluster: %w", err)
 	}
 	set := cluster.Labels[clusterv1beta2.ClusterSetLabel]
+	if set == clusterv1beta2.DefaultClusterSetName {
+		return "", fmt.Errorf("the cluster %s is in the set %s, which has every cluster without another set: delete the bindings to it instead, or "+
+			"give the cluster another set", name, set)
+	}
 	if set == "" {
 		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead",
 			name, clusterv1beta2.ClusterSetLabel)

@@ -47,6 +47,8 @@ func (o *releaseOptions) endGrace(kind string) func(ctx context.Context, name st
 		switch {
 		case answered && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Name == name:
 			return fmt.Errorf("%s has no grace now: `kubectl berth holds -A` lists the holds", object)
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("ending the grace of %s: the right to update it is missing; ask for a role that gives it: %w", object, err)
 		case err != nil:
 			return hub.ViewError(err, "ending the grace of "+object)
 		}

@@ -45,7 +45,7 @@ Expression and a Reference to patch the placement, for a Selector to patch the m
 to update managedclustersets/brake as well.`
 
 var (
-	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the rollout later")
+	errNoReason  = errors.New("no reason is given: write --reason, for those who look at the object later")
 	errOneObject = errors.New("name one object, as `kubectl berth holds` prints it: manifestworkreplicaset/NAME, placement/NAME or " +
 		"managedclusterset/NAME")
 )
@@ -91,7 +91,11 @@ func typeNames() []string {
 
 // object checks the command line and returns what ends the holds of a kind, and the name of the object.
 func (o *releaseOptions) object(args []string) (release func(ctx context.Context, name string) error, name string, err error) {
-	if o.hold != "" && !slices.Contains(typeNames(), o.hold) {
+	at := slices.IndexFunc(typeNames(), func(name string) bool { return strings.EqualFold(name, o.hold) })
+	switch {
+	case at >= 0:
+		o.hold = typeNames()[at]
+	case o.hold != "":
 		return nil, "", fmt.Errorf("unknown hold %q: use %s", o.hold, strings.Join(typeNames(), " or "))
 	}
 	if strings.TrimSpace(o.reason) == "" {

@@ -29,7 +29,7 @@ import (
 const maxReason = 256
 
 var (
-	errNoReason   = errors.New("no reason is given: write --reason, for those who look at the rollout later")
+	errNoReason   = errors.New("no reason is given: write --reason, for those who look at the object later")
 	errNotHeld    = errors.New("the rollout does not wait for a former template: `kubectl berth rollout status` shows what it waits for")
 	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )

@@ -97,7 +97,7 @@ func graceHold(of *live.Grace) hold.Hold {
 	out := hold.Hold{
 		Type: hold.Grace, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name,
 		Cause: cause + " Placements that selected clusters by it keep them for the grace, and lose nothing if it comes back. " +
-			"Nothing new is selected or delivered by it.",
+			"Nothing new is selected by it.",
 		Since: &metav1.Time{Time: of.Since}, Until: &metav1.Time{Time: of.Until},
 	}
 	out.End = out.ReleaseCommand()
