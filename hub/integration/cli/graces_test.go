@@ -56,6 +56,8 @@ func TestGracesAreListedAndReleased(t *testing.T) {
 			}
 			awaitOutput(t, []string{"holds", "-A"}, "hold     Grace\nobject   "+named(tc.object+tc.in)+"\n", "until    ", named(tc.cause), end)
 			s.client.AwaitSelected(s.namespace, s.placement().GetName(), s.clusters()[0])
+			awaitOutput(t, []string{"explain", "placement", s.placement().GetName(), "-n", s.namespace, "--cluster", s.clusters()[0]},
+				"leaves when the grace has ended, unless this comes back as it was: ")
 			if tc.in != "" {
 				expect([]string{"holds", "-n", s.namespace, "--as", tenant}, cli.ExitOK, named(tc.cause))
 				expect([]string{"holds", "-n", first.namespace, "--as", tenant}, cli.ExitRefused, "forbidden")

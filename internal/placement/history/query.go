@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -60,7 +61,10 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 		if !ok {
 			return nil, ErrUnknown
 		}
-		if !held || found.Placement.UID != now.Stored.Placement.UID || !found.Result.Trace.Snapshot.HasSameClusters(now.Snapshot) {
+		if !held || found.Placement.UID != now.Stored.Placement.UID {
+			return r.replay(key, now), nil
+		}
+		if then := found.Result.Trace.Snapshot; !then.HasSameClusters(now.Snapshot) || graceDiffers(key, then, now.Snapshot) {
 			return r.replay(key, now), nil
 		}
 		out = &Explanation{Run: found, Stale: staleReason(found, now.Stored), Case: r.newCase(now)}
@@ -83,6 +87,22 @@ func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	}
 	defer func() { <-r.reading }()
 	return live.Read(ctx, r.options.Reader, r.options.Env)
+}
+
+// graceDiffers reports whether a placement has clusters by what is being withdrawn in one of two snapshots with the same clusters, and not in
+// the other. A withdrawal that begins decides nothing.
+func graceDiffers(key fleet.Key, then, now *fleet.Snapshot) bool {
+	if slices.ContainsFunc(now.BoundSets(key.Namespace), func(set string) bool {
+		return now.Withdrawing(key.Namespace, set) != then.Withdrawing(key.Namespace, set)
+	}) {
+		return true
+	}
+	for id := range now.Incumbents(key).All() {
+		if after := now.Cluster(id); after != nil && after.Withdrawing() != then.Cluster(id).Withdrawing() {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Record) replay(key fleet.Key, now live.Input) *Explanation {
