@@ -35,7 +35,7 @@ func (r *reconciler) reportMissing(ctx context.Context, key fleet.Key) error {
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Patch(ctx, out, apply.Fenced(in.Stored.Placement))
+	err := r.client.Status().Update(ctx, out)
 	switch {
 	case apply.IsConflict(err):
 		return nil // the next attempt reads what the other client wrote
