@@ -136,7 +136,8 @@ const (
 	ReasonBudgetSpent = "DisruptionBudgetSpent"
 	// ReasonBraked goes with PlacementHeld=True if a brake keeps clusters, whether the budget holds others or not.
 	ReasonBraked = "Braked"
-	// ReasonDefinitionMissing goes with PlacementHeld=True while a definition of the hub, or what went with it, is missing: nothing is decided.
+	// ReasonDefinitionMissing goes with PlacementHeld=True while a definition of the hub, or what went with it, is missing: nothing is
+	// decided.
 	ReasonDefinitionMissing = "DefinitionMissing"
 	// ReasonNothingHeld goes with PlacementHeld=False.
 	ReasonNothingHeld = "NothingHeld"

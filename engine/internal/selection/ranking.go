@@ -49,7 +49,9 @@ func newRanking(c *chooser, within budgeted) *Ranking {
 	}
 	next := c.nextPass(within.chosen)
 	out.waiting = next.unstable(true)
-	out.Ledger = ledger.Ledger{Removals: within.spent, Releasing: within.releasing, Held: within.heldByName(c.in.Snapshot), Waiting: next.waiting()}
+	out.Ledger = ledger.Ledger{
+		Removals: within.spent, Releasing: within.releasing, Held: within.heldByName(c.in.Snapshot), Waiting: next.waiting(),
+	}
 	for i := range c.in.Positions(within.chosen.EachSet()) {
 		if c.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
 			out.last, out.Cut = i, out.Totals[i]

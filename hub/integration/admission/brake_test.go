@@ -49,7 +49,8 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
 	hub.AwaitSelected(namespace, p.Name, kept...)
 	hub.MustMerge(p, `{"spec":{"predicates":null}}`)
-	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, clusterv1beta1.ReasonSucceedConfigured)
+	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse,
+		clusterv1beta1.ReasonSucceedConfigured)
 	hub.AwaitSelected(namespace, p.Name, kept...)
 	stopManager()
 	startManager(t, "--withdrawal-grace=0")

@@ -64,8 +64,8 @@ func TestRevoke(t *testing.T) {
 		clusters := s.clusters()
 		s.client.AwaitSelected(s.namespace, s.placement().GetName(), clusters[0])
 		got := run(t.Context(), "revoke", "cluster", clusters[0], "--now")
-		if want := "managedcluster " + clusters[0] + " is no longer in the set " + s.namespace + ": it leaves placements that use the set at once\n"; got.out !=
-			want {
+		want := "managedcluster " + clusters[0] + " is no longer in the set " + s.namespace + ": it leaves placements that use the set at once\n"
+		if got.out != want {
 			t.Errorf("revoke: %+v, want %q", got, want)
 		}
 		s.client.AwaitSelected(s.namespace, s.placement().GetName(), clusters[1])

@@ -127,8 +127,8 @@ func (s *Simulation) evaluate(key fleet.Key) *engine.Result {
 	return engine.Decide(s.snapshot, key, at.program, at.faults, past)
 }
 
-// noteEmptyingEdit records whether a hub may hold the edit of a placement, which is decided for the first time since, and of which a brake has
-// kept clusters in the last decision.
+// noteEmptyingEdit records whether a hub may hold the edit of a placement, which is decided for the first time since. BrakedBefore are the
+// clusters that a brake has kept in the last decision.
 func (s *Simulation) noteEmptyingEdit(key fleet.Key, decided *engine.Result, brakedBefore map[string]string) {
 	at := s.placements[key]
 	if !decided.Decided || decided.Selected > 0 || len(at.slices) == 0 {

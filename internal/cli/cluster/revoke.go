@@ -135,8 +135,8 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 	}
 	set := cluster.Labels[clusterv1beta2.ClusterSetLabel]
 	if set == clusterv1beta2.DefaultClusterSetName {
-		return "", fmt.Errorf("the cluster %s is in the set %s, which has every cluster without another set: delete the bindings to it instead, or "+
-			"give the cluster another set", name, set)
+		return "", fmt.Errorf("the cluster %s is in the set %s, which has every cluster without another set: delete the bindings to it "+
+			"instead, or give the cluster another set", name, set)
 	}
 	if set == "" {
 		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead",

@@ -58,8 +58,8 @@ func (o *releaseOptions) releaseClusterSet(ctx context.Context, name string) err
 			name, hold.Selector, set.Generation)
 	}
 	if released[hold.Brake] {
-		printer.Printf(o.streams.Out, "managedclusterset/%s: %s is released: what it keeps leaves, by the disruption policies. For ten minutes the "+
-			"set has no brake for any cause\n", name, hold.Brake)
+		printer.Printf(o.streams.Out, "managedclusterset/%s: %s is released: what it keeps leaves, by the disruption policies. For ten "+
+			"minutes the set has no brake for any cause\n", name, hold.Brake)
 	}
 	return nil
 }

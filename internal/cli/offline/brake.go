@@ -54,8 +54,8 @@ func (b *Brakes) On(other *Brakes) []string {
 	return out
 }
 
-// Braked describes the brakes by which a manager would not store some decisions: those that they put on, and those that are on and keep what
-// is removed.
+// Braked describes the brakes by which a manager would not store some decisions: those that they put on, and those that are on and keep
+// what is removed.
 func Braked(decided []Decision, now time.Time, sets []*clusterv1beta2.ManagedClusterSet) []string {
 	brakes := NewBrakes(now, sets)
 	for i := range decided {

@@ -53,7 +53,7 @@ func (h *HubClient) EndGrace(ctx context.Context, kind, namespace, name, reason 
 	if err != nil {
 		return fmt.Errorf("encoding the release: %w", err)
 	}
-	return views.Post().AbsPath(viewPath, gracesPath).Body(body).Do(ctx).Error() //nolint:wrapcheck // the caller says what it did
+	return views.Post().AbsPath(viewPath, gracesPath).Body(body).Do(ctx).Error() //nolint:wrapcheck // the caller adds what it did
 }
 
 // gracesPath is where the manager serves graces.

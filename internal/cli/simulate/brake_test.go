@@ -45,7 +45,8 @@ func TestABrakeIsWarnedOf(t *testing.T) {
 	if decided.Code != command.ExitOK {
 		t.Fatal(decided.ErrOut)
 	}
-	const on = "{type: BrakedByTaints, status: 'True', reason: TooManyLeave, message: 7 of 12 would have left, lastTransitionTime: '2026-01-01T00:00:00Z'}"
+	const on = "{type: BrakedByTaints, status: 'True', reason: TooManyLeave, message: 7 of 12 would have left, " +
+		"lastTransitionTime: '2026-01-01T00:00:00Z'}"
 	for name, test := range map[string]struct {
 		tainted    int
 		conditions string

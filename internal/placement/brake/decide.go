@@ -19,8 +19,9 @@ type Attempt struct {
 	Decide func(*fleet.Snapshot, ledger.Ledger) *engine.Result
 }
 
-// Decide decides a placement, and again with the clusters that a brake keeps. Kept are these, each with the reason; nil for none. A placement
-// that is edited while a brake keeps clusters of it is judged before the edit may be held: an edit that removes none of them leaves them.
+// Decide decides a placement, and again with the clusters that a brake keeps. Kept are these, each with the reason; nil for none. A
+// placement that is edited while a brake keeps clusters of it is judged before the edit may be held: an edit that removes none of them
+// leaves them.
 func (b *Brake) Decide(a Attempt) (result *engine.Result, kept map[string]string) {
 	past := a.Past
 	past.Braked, past.BrakedBefore = nil, b.keeps(a.Key, a.Kept)
@@ -56,7 +57,8 @@ func (a *Attempt) decision(of *engine.Result) Decision {
 		return Decision{Key: a.Key}
 	}
 	return Decision{
-		Key: a.Key, Departures: of.Departures(HealthTaint), Kept: a.Kept, Snapshot: a.Snapshot, SameSpec: a.Past.SameSpec, SameReach: a.SameReach(of),
+		Key: a.Key, Departures: of.Departures(HealthTaint), Kept: a.Kept, Snapshot: a.Snapshot,
+		SameSpec: a.Past.SameSpec, SameReach: a.SameReach(of),
 	}
 }
 

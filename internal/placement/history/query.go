@@ -89,8 +89,8 @@ func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	return live.Read(ctx, r.options.Reader, r.options.Env)
 }
 
-// graceDiffers reports whether a placement has clusters by what is being withdrawn in one of two snapshots with the same clusters, and not in
-// the other. A withdrawal that begins decides nothing.
+// graceDiffers reports whether a placement has clusters by what is being withdrawn in one of two snapshots with the same clusters, and not
+// in the other. A withdrawal that begins decides nothing.
 func graceDiffers(key fleet.Key, then, now *fleet.Snapshot) bool {
 	if slices.ContainsFunc(now.BoundSets(key.Namespace), func(set string) bool {
 		return now.Withdrawing(key.Namespace, set) != then.Withdrawing(key.Namespace, set)
