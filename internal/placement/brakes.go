@@ -51,7 +51,9 @@ func newBrakes(options Options, enqueue func(fleet.Key, explain.Cause)) *brakes 
 
 // decide runs the engine, and again with the clusters that a brake keeps. Kept are these, each with the reason; nil for none.
 func (b *brakes) decide(key fleet.Key, input live.Input) (result *engine.Result, kept map[string]string) {
-	run := func(s *fleet.Snapshot, past ledger.Ledger) *engine.Result { return engine.Decide(s, key, input.Program, input.Faults, past) }
+	run := func(s *fleet.Snapshot, past ledger.Ledger) *engine.Result {
+		return engine.Decide(s, key, input.Program, input.Faults, past)
+	}
 	past := input.Ledger()
 	if b == nil || b.off {
 		past.Braked = nil

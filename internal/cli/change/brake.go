@@ -31,7 +31,9 @@ func (s *Simulation) judge(key fleet.Key) *engine.Result {
 	}
 	result, kept := s.brakes.Decide(brake.Attempt{
 		Key: key, Snapshot: s.snapshot, Past: plan.ReadLedger(at.placement), Kept: before,
-		Decide: func(on *fleet.Snapshot, past ledger.Ledger) *engine.Result { return engine.Decide(on, key, at.program, at.faults, past) },
+		Decide: func(on *fleet.Snapshot, past ledger.Ledger) *engine.Result {
+			return engine.Decide(on, key, at.program, at.faults, past)
+		},
 		SameReach: func(decided *engine.Result) bool {
 			reach, known := s.reach[key]
 			return !known || slices.Equal(reach, decided.Trace.Reach())

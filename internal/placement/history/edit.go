@@ -31,7 +31,7 @@ func (r *Record) Going(placement types.NamespacedName) map[string]string {
 	return leads.stored.Going(fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, r.options.Clock.Now())
 }
 
-// Graces returns what is gone and still counts. Only the leader knows it: ErrIdle from another process.
+// Graces returns what is gone and still counts. Only the leader has it: ErrIdle from another process.
 func (r *Record) Graces() ([]live.Grace, error) {
 	leads := r.leader.Load()
 	if leads == nil {
