@@ -89,16 +89,20 @@ func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	return live.Read(ctx, r.options.Reader, r.options.Env)
 }
 
-// graceDiffers reports whether a placement has clusters by what is being withdrawn in one of two snapshots with the same clusters, and not
-// in the other. A withdrawal that begins decides nothing.
+// graceDiffers reports whether a set that a placement has, its binding, or a label or claim of a cluster is being withdrawn in one of two
+// snapshots with the same clusters, and not in the other. A withdrawal that begins decides nothing.
 func graceDiffers(key fleet.Key, then, now *fleet.Snapshot) bool {
 	if slices.ContainsFunc(now.BoundSets(key.Namespace), func(set string) bool {
 		return now.Withdrawing(key.Namespace, set) != then.Withdrawing(key.Namespace, set)
 	}) {
 		return true
 	}
-	for id := range now.Incumbents(key).All() {
-		if after := now.Cluster(id); after != nil && after.Withdrawing() != then.Cluster(id).Withdrawing() {
+	before, after := then.ClustersWith(fleet.TermWithdrawing), now.ClustersWith(fleet.TermWithdrawing)
+	if before.Count() != after.Count() {
+		return true
+	}
+	for id := range after.All() {
+		if !before.Has(id) {
 			return true
 		}
 	}
