@@ -51,7 +51,7 @@ func (m *measuredHub) restartManager(ctx context.Context, placements int) (writt
 	if err != nil {
 		return 0, used, err
 	}
-	if m.manager, err = m.hub.StartManager(ctx); err != nil {
+	if m.manager, err = m.hub.StartManager(ctx, atOnce()...); err != nil {
 		return 0, used, err
 	}
 	if err := errors.Join(m.awaitEvaluated(ctx, placements), m.awaitIdle(ctx)); err != nil {
