@@ -31,8 +31,8 @@ const (
 	leaseSeconds = 24 * 60 * 60
 )
 
-// atOnce returns the arguments of a manager that follows every change at once. The engine and the oracle beside it have a fleet as it is, and
-// no past for graces, holds and brakes.
+// atOnce returns the arguments of a manager that follows every change at once. The engine and the oracle beside it have a fleet as it is,
+// and no past for graces, holds and brakes.
 func atOnce() []string { return []string{"--withdrawal-grace=0", "--expression-hold=0", "--brake=off"} }
 
 // measuredHub is a hub that is measured beside another hub, with or without a manager.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,9 +41,14 @@ func readHub(ctx context.Context, from client.Reader) (*hubState, error) {
 	return out, nil
 }
 
-// member returns whether a cluster is in a set.
+// member returns whether a cluster is in a set: by the selector of its spec, or by the former one while an edit is held that would take
+// every member away.
 func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedCluster) bool {
 	by := set.Spec.ClusterSelector
+	held := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionSelectorHeld)
+	if held != nil && held.Status == metav1.ConditionTrue && held.ObservedGeneration == set.Generation && set.Status.ClusterSelector != nil {
+		by = *set.Status.ClusterSelector
+	}
 	switch by.SelectorType {
 	case "", clusterv1beta2.ExclusiveClusterSetLabel:
 		return cluster.Labels[clusterv1beta2.ClusterSetLabel] == set.Name

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// TestGracesAreListedAndReleased takes away each kind of right and a label, beside a grace of an hour. A user who may see the object lists its
-// grace, and one who may update it ends the grace.
+// TestGracesAreListedAndReleased takes away each kind of right and a label, beside a grace of an hour. A user who may see the object lists
+// its grace, and one who may update it ends the grace.
 func TestGracesAreListedAndReleased(t *testing.T) {
 	t.Setenv("COLUMNS", "400") // no text is wrapped
 	first := newFixture(t)

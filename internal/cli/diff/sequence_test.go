@@ -267,7 +267,8 @@ func TestDiffTellsOfAnEditUnderABrake(t *testing.T) {
 		"namespace: shop, labels: {cluster.open-cluster-management.io/placement: web}}, status: {decisions: [" +
 		strings.Join(decisions, ", ") + "]}}\n---\n" +
 		"{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop, generation: 1}, " +
-		"spec: {}, status: {conditions: [{type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: '', observedGeneration: 1, " +
+		"spec: {}, status: {conditions: [{type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: '', " +
+		"observedGeneration: 1, " +
 		"lastTransitionTime: '2026-01-01T00:00:00Z'}]}}\n"
 	selects := func(label string) string {
 		return placementWith("{predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {" + label + "}}}}]}")
