@@ -45,7 +45,7 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	if len(kept) < 6 {
 		t.Errorf("%v are selected, want at least six", kept)
 	}
-	hub.MustMerge(p, `{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"enviroment":"x"}}}}]}}`)
+	hub.MustMerge(p, `{"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"regoin":"x"}}}}]}}`)
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
 	hub.AwaitSelected(namespace, p.Name, kept...)
 	hub.MustMerge(p, `{"spec":{"predicates":null}}`)

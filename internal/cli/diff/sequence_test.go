@@ -273,14 +273,14 @@ func TestDiffTellsOfAnEditUnderABrake(t *testing.T) {
 	selects := func(label string) string {
 		return placementWith("{predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {" + label + "}}}}]}")
 	}
-	paths := files(t, [2]string{"base", base}, [2]string{"value", selects("env: lvie")}, [2]string{"label", selects("enviroment: live")},
+	paths := files(t, [2]string{"base", base}, [2]string{"value", selects("env: lvie")}, [2]string{"label", selects("regoin: live")},
 		[2]string{"same", selects("env: live")})
 	for name, test := range map[string]struct {
 		path, want string
 		code       int
 	}{
 		"a value that none has": {paths[1], "the edit of the placement shop/web: The last edit leaves none of 12", command.ExitUnsatisfied},
-		"a label that none has": {paths[2], `no cluster in reach has the label "enviroment"`, command.ExitUnsatisfied},
+		"a label that none has": {paths[2], `no cluster in reach has the label "regoin"`, command.ExitUnsatisfied},
 		"all meet it":           {paths[3], "Nothing moves.", command.ExitOK},
 	} {
 		got := run(t, "", "diff", "--base", paths[0], "-f", test.path)

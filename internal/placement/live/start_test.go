@@ -64,7 +64,7 @@ func TestARightThatGoesAfterAStartHasNoGraceOfTheStart(t *testing.T) {
 func TestAnEditKeepsWhatABrakeKeeps(t *testing.T) {
 	t.Parallel()
 	all, braked := fleet.Key{Namespace: "ns", Name: "all"}, map[string]string{}
-	for name, label := range map[string]string{"a value that none has": "env", "a label that none has": "enviroment"} {
+	for name, label := range map[string]string{"a value that none has": "env", "a label that none has": "regoin"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHub(t)
