@@ -97,6 +97,16 @@ func (t *Trace) withdrawal(id fleet.ID) string {
 	return "leaves when the grace has ended, unless this comes back as it was: " + strings.Join(gone, ", ")
 }
 
+// Barred returns the clusters that were no candidates because a label or claim of them is being withdrawn, by name.
+func (t *Trace) Barred() []string {
+	if t.scope.barred.None() {
+		return nil
+	}
+	moving := t.scope.barred.Clone()
+	t.Snapshot.ClustersWith(fleet.TermWithdrawing).IntersectInto(moving)
+	return t.names(moving)
+}
+
 // names returns the names of clusters, sorted.
 func (t *Trace) names(of *bitset.BitSet) []string {
 	var out []string

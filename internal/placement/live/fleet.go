@@ -48,7 +48,9 @@ type Fleet struct {
 	clock   clock.PassiveClock
 	// withdrawals are what the API server no longer has and still counts.
 	withdrawals withdrawals
-	rules       fleet.Rules
+	// barred are the placements that could not choose a cluster because of that, by cluster.
+	barred map[string]map[fleet.Key]struct{}
+	rules  fleet.Rules
 	// retainUntil is when the grace after the start ends: until then no incumbent leaves by what changed while no manager ran.
 	retainUntil time.Time
 	// assumeBuiltIn is set if the manager restores the built-in sets.
@@ -57,7 +59,7 @@ type Fleet struct {
 
 func newFleet(at clock.PassiveClock, enqueue, scored func(fleet.Key, explain.Cause)) *Fleet {
 	return &Fleet{
-		clock: at, withdrawals: newWithdrawals(at),
+		clock: at, withdrawals: newWithdrawals(at), barred: map[string]map[fleet.Key]struct{}{},
 		enqueue: enqueue, enqueueScored: scored,
 		snapshot:  fleet.Empty(),
 		index:     wake.NewIndex(),
@@ -192,9 +194,31 @@ func (f *Fleet) recordCluster(edit *fleet.Edit, counted, stored *clusterv1.Manag
 	before, after, changed := edit.SetManagedCluster(counted, stored)
 	f.clusterChanged(counted.Name, before, after, before == nil || changed&fleet.TermFacets != 0)
 	if before.Withdrawing() && !after.Withdrawing() && f.ready { // it may be chosen again
-		f.publish()
-		f.enqueueAll(f.enqueue, f.index.ClusterChanged(f.snapshot, nil, after),
+		f.enqueueAll(f.enqueue, slices.SortedFunc(maps.Keys(f.barred[counted.Name]), fleet.Key.Compare),
 			func() explain.Cause { return clusterCause(counted.Name, before, after) })
+		delete(f.barred, counted.Name)
+	}
+}
+
+// bar records which clusters a decision could not choose because a label or claim of them is being withdrawn. Their placements are enqueued
+// when that ends, which may have been while they were decided.
+func (f *Fleet) bar(key fleet.Key, result *engine.Result) {
+	names := result.Trace.Barred()
+	if len(names) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish()
+	for _, name := range names {
+		if id, known := f.snapshot.ID(name); !known || !f.snapshot.Cluster(id).Withdrawing() {
+			f.enqueue(key, explain.Cause{Kind: KindManager, What: keptChanged})
+			continue
+		}
+		if f.barred[name] == nil {
+			f.barred[name] = map[fleet.Key]struct{}{}
+		}
+		f.barred[name][key] = struct{}{}
 	}
 }
 
@@ -203,6 +227,7 @@ func (f *Fleet) DeleteCluster(object *clusterv1.ManagedCluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.withdrawals.clusters, object.Name)
+	delete(f.barred, object.Name)
 	f.nextEdit().ForgetGoneScores(object.Name)
 	f.clusterChanged(object.Name, f.nextEdit().DeleteCluster(object.Name), nil, true)
 }

@@ -72,6 +72,7 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string
 	}
 	s.fleet.await(key, result.Unknown)
 	s.fleet.keep(key, result, braked)
+	s.fleet.bar(key, result)
 	p.braked = braked
 	if result.Decided {
 		p.reach = result.Trace.Reach()

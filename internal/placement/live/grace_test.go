@@ -54,3 +54,26 @@ func TestGraces(t *testing.T) {
 		t.Errorf("every grace was ended: %+v", got)
 	}
 }
+
+// TestAClusterIsACandidateAgainAfterItsGrace creates a placement while a cluster loses a label that the placement does not read.
+func TestAClusterIsACandidateAgainAfterItsGrace(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	before := h.state.Clusters["c1"].DeepCopy()
+	noted := before.DeepCopy()
+	noted.Labels["note"] = "1"
+	h.put(noted)
+	h.decide(t)
+	h.put(before)
+	h.place(enginetest.Placement("ns", "late").Obj())
+	h.decide(t)
+	if diff := cmp.Diff([]string{"c2", "c3", "c4", "c5", "c6"}, h.decisions()["late"]); diff != "" {
+		t.Errorf("within the grace (-want +got):\n%s", diff)
+	}
+	h.clock.Step(testGrace)
+	h.endGraces()
+	h.decide(t)
+	if diff := cmp.Diff([]string{"c1", "c2", "c3", "c4", "c5", "c6"}, h.decisions()["late"]); diff != "" {
+		t.Errorf("after the grace (-want +got):\n%s", diff)
+	}
+}
