@@ -70,8 +70,7 @@ func TestAClusterIsACandidateAgainAfterItsGrace(t *testing.T) {
 	if diff := cmp.Diff([]string{"c2", "c3", "c4", "c5", "c6"}, h.decisions()["late"]); diff != "" {
 		t.Errorf("within the grace (-want +got):\n%s", diff)
 	}
-	h.clock.Step(testGrace)
-	h.endGraces()
+	h.passGrace(t)
 	h.decide(t)
 	if diff := cmp.Diff([]string{"c1", "c2", "c3", "c4", "c5", "c6"}, h.decisions()["late"]); diff != "" {
 		t.Errorf("after the grace (-want +got):\n%s", diff)

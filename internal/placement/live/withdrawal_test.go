@@ -243,6 +243,14 @@ func (h *hub) apply(write plan.Write) {
 	h.SetSlice(s)
 }
 
+// passGrace decides, and lets the graces that have begun end.
+func (h *hub) passGrace(t testing.TB) {
+	t.Helper()
+	h.decide(t)
+	h.clock.Step(testGrace)
+	h.endGraces()
+}
+
 // endGraces ends what is due, as the live read of a manager does.
 func (h *hub) endGraces() {
 	found := Found{Sets: map[string]bool{}, Bindings: map[fleet.Key]bool{}, Clusters: h.state.Clusters}
@@ -636,18 +644,14 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		"one selected cluster matches later": {func(h *hub) {
 			edit(h, typo)
 			h.put(enginetest.Cluster("c1").In("sea").Label("env", "lvie").Claim("platform", "cloud").Obj())
-			h.decide(t)
-			h.clock.Step(testGrace)
-			h.endGraces()
+			h.passGrace(t)
 		}, six, true},
 		"all selected clusters match later": {func(h *hub) {
 			edit(h, typo)
 			for i, name := range six {
 				h.put(enginetest.Cluster(name).In([]string{"sea", "sky"}[i%2]).Label("env", "lvie").Claim("platform", "cloud").Obj())
 			}
-			h.decide(t)
-			h.clock.Step(testGrace)
-			h.endGraces()
+			h.passGrace(t)
 		}, six, false},
 		"the generation is confirmed": {func(h *hub) {
 			edit(h, typo)
@@ -679,9 +683,7 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 		"a cluster that moves to another set leaves": {func(h *hub) {
 			edit(h, typo)
 			h.put(enginetest.Cluster("c1").In("other").Label("env", "live").Claim("platform", "cloud").Obj())
-			h.decide(t)
-			h.clock.Step(testGrace)
-			h.endGraces()
+			h.passGrace(t)
 		}, six[1:], true},
 		"a withdrawn set leaves": {func(h *hub) {
 			edit(h, typo)
@@ -756,9 +758,7 @@ func TestWhatPlacementsLose(t *testing.T) {
 			before := h.decisions()
 			warned := test.loss(h)
 			test.do(h)
-			h.decide(t)
-			h.clock.Step(testGrace)
-			h.endGraces()
+			h.passGrace(t)
 			h.decide(t)
 			var want Loss
 			for placement, clusters := range before {
