@@ -55,7 +55,7 @@ func (g guarded) refusal(request *http.Request) string {
 	}
 	switch phase, _ := g.guard.state(); {
 	case phase == Gone && resource == "placements" && strings.HasSuffix(request.URL.Path, "/status"):
-		return "" // a placement says that nothing is decided
+		return "" // a placement reports that nothing is decided
 	case phase == Gone, phase == Returning && request.Method == http.MethodDelete:
 		return g.guard.Message()
 	case request.Method == http.MethodPost || !slices.Contains(irreversible(), resource):
