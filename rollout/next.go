@@ -264,7 +264,7 @@ func (p *planner) start() {
 			case v.Code != pending:
 				continue
 			case hold != pending:
-				v.Code = hold
+				v.Code, v.Closed = hold, p.closed(s)
 			case free <= 0:
 				v.Code = WaitsForPlace
 			default:

@@ -119,6 +119,8 @@ type Verdict struct {
 	Failed bool
 	// Forgiven means that the cluster is skipped because a person decided that its failure does not count.
 	Forgiven bool
+	// Closed means that a mandatory group before the group of a cluster that waits was not passed.
+	Closed bool
 	// Until is when minSuccessTime or the deadline ends; zero for other codes.
 	Until time.Time
 }

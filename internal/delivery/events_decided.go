@@ -19,6 +19,8 @@ const (
 	reasonFailureForgiven     = "FailureForgiven"
 	reasonReturnedAtOnce      = "ReturnedAtOnce"
 	reasonStartsWithoutFormer = "StartsWithoutFormer"
+	// reasonFinishesWithoutMissing: the rollout of the present template finishes without the clusters that are missing.
+	reasonFinishesWithoutMissing = "FinishesWithoutMissing"
 
 	// ActionDecided goes with each of them.
 	ActionDecided = "Decided"
@@ -64,6 +66,10 @@ func decisionEvents(before, after *rolloutv1alpha1.RolloutControlSpec, verified 
 	}
 	if now := is.ReturnNow; isNew(was.ReturnNow, now) {
 		add(reasonReturnedAtOnce, now.By, now.Reason, "The return to template %s at once is decided", now.Revision)
+	}
+	if now := is.WithoutMissing; isNew(was.WithoutMissing, now) {
+		add(reasonFinishesWithoutMissing, now.By, now.Reason, "The end of the rollout of template %s without the missing clusters is decided",
+			now.Revision)
 	}
 	if now := is.WithoutFormer; isNew(was.WithoutFormer, now) {
 		add(reasonStartsWithoutFormer, now.By, now.Reason, "The start of template %s without a way back is decided", now.Revision)

@@ -53,6 +53,10 @@ func TestEachNewDecisionHasOneEvent(t *testing.T) {
 			after: &spec{ReturnNow: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "jane"}},
 			want:  "ReturnedAtOnce The return to template r at once is decided by jane",
 		},
+		"an end without missing clusters": {
+			after: &spec{WithoutMissing: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "jane"}},
+			want:  "FinishesWithoutMissing The end of the rollout of template r without the missing clusters is decided by jane",
+		},
 		"a start without a way back": {
 			after: &spec{WithoutFormer: &rolloutv1alpha1.TemplateDecision{Revision: "r", By: "jane"}},
 			want:  "StartsWithoutFormer The start of template r without a way back is decided by jane",

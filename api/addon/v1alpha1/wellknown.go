@@ -66,6 +66,9 @@ const (
 	DisableInstallationAnnotation = "addon.open-cluster-management.io/disable-automatic-installation"
 	// PlacementAnnotation on a ManagedClusterAddOn names the placement that rules it, as `<namespace>/<name>`.
 	PlacementAnnotation = "berth-project.io/addon-placement"
+	// WithoutMissingAnnotation on a ClusterManagementAddOn has the revision of a rollout that may finish without the clusters that are
+	// missing.
+	WithoutMissingAnnotation = "berth-project.io/without-missing"
 	// ConfigHashAnnotation on a ManagedClusterAddOn holds the hash of the configurations that it was created for.
 	ConfigHashAnnotation = "berth-project.io/addon-config-hash"
 )

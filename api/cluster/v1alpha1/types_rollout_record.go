@@ -44,6 +44,12 @@ type RolloutRecord struct {
 	// +listMapKey=name
 	Clusters []ClusterRolloutRecord `json:"clusters,omitempty"`
 
+	// Clusters without which the rollout does not finish, although nothing is left to
+	// do on those that are selected.
+	//
+	// +optional
+	Missing int32 `json:"missing,omitempty"`
+
 	// What holds the rollout until it ends by itself or a person ends it.
 	//
 	// +optional
@@ -89,8 +95,9 @@ type PlacementRolloutRecord struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// Clusters that were selected when the rollout began, or after the last edit of
-	// the placement. Percentages of maxFailures are of the first.
+	// Clusters that have to be through before the rollout has finished: those that
+	// were selected when it began, and those that an edit added. An edit that selects
+	// fewer takes away only those that had succeeded.
 	//
 	// +optional
 	Total int32 `json:"total,omitempty"`
@@ -109,6 +116,12 @@ type PlacementRolloutRecord struct {
 	//
 	// +optional
 	Gates []GateRecord `json:"gates,omitempty"`
+
+	// While true, more clusters failed or were lost than maxFailures allows. It
+	// outlasts the placement in the spec.
+	//
+	// +optional
+	Breached bool `json:"breached,omitempty"`
 }
 
 // GroupRolloutRecord counts the clusters of one decision group that were started.

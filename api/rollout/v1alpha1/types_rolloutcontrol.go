@@ -73,6 +73,13 @@ type RolloutControlSpec struct {
 	//
 	// +optional
 	WithoutFormer *TemplateDecision `json:"withoutFormer,omitempty"`
+
+	// Lets a rollout finish without clusters that were selected when it began and are
+	// not selected any more. From then on each cluster that joins gets the template
+	// at once.
+	//
+	// +optional
+	WithoutMissing *TemplateDecision `json:"withoutMissing,omitempty"`
 }
 
 // GroupApproval lets a decision group start, or passes a mandatory group.

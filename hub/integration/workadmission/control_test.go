@@ -21,25 +21,33 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		Verb: "update", Group: controls.Group, Resource: controls.Resource,
 		Namespace: team,
 	})
+	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{Verb: "list", Group: "apps", Resource: "controllerrevisions", Namespace: team})
 	const kind = "{apiVersion: rollout.berth-project.io/v1alpha1, kind: RolloutControl, metadata: {namespace: team, name: "
+	jim := newUser(t, "jim")
+	bind(t, jim, team, "berth:delivery:editor")
+	awaitAllowed(t, jim, nil, authorizationv1.ResourceAttributes{Verb: "list", Group: controls.Group, Resource: controls.Resource, Namespace: team})
+	err := jim.dryRun(t, controls, kit.Parse(t, kind+"new}, spec: {paused: true, pausedBy: jim}}"))
+	wantRefused(t, err, 403, `cannot create resource "rolloutcontrols"`) // who writes sets does not decide about rollouts
 	const at = "time: '2026-11-24T10:00:00.000000Z'"
 	const approval = "groupName: canary, placement: p, revision: r, for: Start"
 	mustCreate(t, controls, kit.Parse(t, kind+"stored}, spec: {paused: true, pausedBy: joe, returnNow: {"+at+
 		", revision: r, by: joe}, approvals: [{"+approval+", by: joe}], "+
 		"forgiven: [{cluster: a, revision: r, reason: x, by: joe}]}}"))
 	for sentence, test := range map[string]struct{ spec, refused string }{
-		"a pause in the own name":                    {"{paused: true, pausedBy: jane}", ""},
-		"a pause in another name":                    {"{paused: true, pausedBy: joe}", "set spec.pausedBy to jane"},
-		"a pause without a name":                     {"{paused: true}", "set spec.pausedBy to jane"},
-		"an approval in another name":                {"{approvals: [{" + approval + ", by: joe}]}", "spec.forgiven to jane"},
-		"an approval in the own name":                {"{approvals: [{" + approval + ", by: jane}]}", ""},
-		"a forgiven cluster without a name":          {"{forgiven: [{cluster: a, revision: r, reason: x}]}", "spec.forgiven to jane"},
-		"a forgiven cluster in the own name":         {"{forgiven: [{cluster: a, revision: r, reason: x, by: jane}]}", ""},
-		"a return in another name":                   {"{returnNow: {" + at + ", revision: r, by: joe}}", "set spec.returnNow.by to jane"},
-		"a return in the own name":                   {"{returnNow: {" + at + ", revision: r, by: jane}}", ""},
-		"a start without a way back, without a name": {"{withoutFormer: {" + at + ", revision: r}}", "set spec.withoutFormer.by to jane"},
-		"a start without a way back":                 {"{withoutFormer: {" + at + ", revision: r, by: jane}}", ""},
-		"nothing":                                    {"{}", ""},
+		"a pause in the own name":                     {"{paused: true, pausedBy: jane}", ""},
+		"a pause in another name":                     {"{paused: true, pausedBy: joe}", "set spec.pausedBy to jane"},
+		"a pause without a name":                      {"{paused: true}", "set spec.pausedBy to jane"},
+		"an approval in another name":                 {"{approvals: [{" + approval + ", by: joe}]}", "spec.forgiven to jane"},
+		"an approval in the own name":                 {"{approvals: [{" + approval + ", by: jane}]}", ""},
+		"a forgiven cluster without a name":           {"{forgiven: [{cluster: a, revision: r, reason: x}]}", "spec.forgiven to jane"},
+		"a forgiven cluster in the own name":          {"{forgiven: [{cluster: a, revision: r, reason: x, by: jane}]}", ""},
+		"a return in another name":                    {"{returnNow: {" + at + ", revision: r, by: joe}}", "set spec.returnNow.by to jane"},
+		"a return in the own name":                    {"{returnNow: {" + at + ", revision: r, by: jane}}", ""},
+		"a start without a way back, without a name":  {"{withoutFormer: {" + at + ", revision: r}}", "set spec.withoutFormer.by to jane"},
+		"a start without a way back":                  {"{withoutFormer: {" + at + ", revision: r, by: jane}}", ""},
+		"an end without missing ones, without a name": {"{withoutMissing: {" + at + ", revision: r}}", "set spec.withoutMissing.by to jane"},
+		"an end without missing ones":                 {"{withoutMissing: {" + at + ", revision: r, by: jane}}", ""},
+		"nothing":                                     {"{}", ""},
 	} {
 		err := jane.dryRun(t, controls, kit.Parse(t, kind+"new}, spec: "+test.spec+"}"))
 		if test.refused == "" && err != nil {
@@ -58,6 +66,10 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		"another cluster of joe":     {"{forgiven: [{cluster: b, revision: r, reason: x, by: joe}]}", "spec.forgiven to jane"},
 		"an entry goes":              {"{forgiven: null}", ""},
 		"another return":             {"{returnNow: {" + at + ", revision: s}}", "set spec.returnNow.by to jane"},
+		"an end without missing ones in another name": {
+			"{withoutMissing: {" + at + ", revision: r, by: joe}}",
+			"set spec.withoutMissing.by to jane",
+		},
 		"a start without a way back in another name": {
 			"{withoutFormer: {" + at + ", revision: r, by: joe}}",
 			"set spec.withoutFormer.by to jane",

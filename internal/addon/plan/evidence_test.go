@@ -425,8 +425,9 @@ func TestAMissingConfigurationStartsNothing(t *testing.T) {
 	w.expect(t, "a=o", "True/Progressing")
 }
 
-// TestARolloutWaitsForClustersThatAreAway: the configuration is good once as many have it as were selected, or the placement is edited.
-func TestARolloutWaitsForClustersThatAreAway(t *testing.T) {
+// TestARolloutWaitsForClustersThatAreMissing: the configuration is good once as many have it as were selected, or a person lets it be. An
+// edit of the placement, which may be a mistake, is not enough.
+func TestARolloutWaitsForClustersThatAreMissing(t *testing.T) {
 	w := rolledOut(t, "a b", "p="+oneByOne)
 	w.settle(t)
 	object := w.selects("p", "a")
@@ -434,10 +435,18 @@ func TestARolloutWaitsForClustersThatAreAway(t *testing.T) {
 	w.reports("a", true)
 	w.passes(t)
 	w.expect(t, "a=2", "True/Progressing")
-	if want := "1 cluster of the start away"; !strings.Contains(w.message(), want) || w.good() != "1" {
+	if want := "1 cluster of the start or of an edit missing"; !strings.Contains(w.message(), want) || w.good() != "1" {
 		t.Errorf("%q lacks %q; last known good %s", w.message(), want, w.good())
 	}
 	object.Generation, object.Status.Conditions[0].ObservedGeneration = 2, 2
+	w.passes(t)
+	w.expect(t, "a=2", "True/Progressing")
+	_, command, _ := strings.Cut(w.message(), addonv1alpha1.WithoutMissingAnnotation+"=")
+	revision, _, _ := strings.Cut(command, " ")
+	w.addOn.Annotations = map[string]string{addonv1alpha1.WithoutMissingAnnotation: "another"}
+	w.passes(t)
+	w.expect(t, "a=2", "True/Progressing")
+	w.addOn.Annotations[addonv1alpha1.WithoutMissingAnnotation] = revision
 	w.passes(t)
 	w.expect(t, "a=2", "False/Completed")
 }

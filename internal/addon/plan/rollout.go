@@ -17,8 +17,10 @@ func (p *planner) roll() {
 		s := &p.placements[i]
 		out := evidence.Run(p.evidence(i))
 		s.step = out.Steps[0]
-		if out.Away > 0 {
-			s.note += fmt.Sprintf("; %s of the start away, so the rollout has not finished", phrase.Count(out.Away, "cluster"))
+		if missing := int(out.Record.Missing); missing > 0 {
+			s.note += fmt.Sprintf("; %s of the start or of an edit missing, so the rollout has not finished: select as many again, or let it "+
+				"finish with `kubectl annotate clustermanagementaddon %s %s=%s --overwrite`",
+				phrase.Count(missing, "cluster"), p.in.AddOn.Name, addonv1alpha1.WithoutMissingAnnotation, s.revision)
 		}
 		for _, verdict := range s.step.Verdicts {
 			if c := p.byName[verdict.Cluster]; c.follows(i) {
@@ -71,6 +73,7 @@ func (p *planner) evidence(placement int) evidence.Input {
 	out := evidence.Input{
 		Record: s.record, Revision: s.revision, Finished: p.isRolledOut(s), Placements: []evidence.Placement{of}, Members: p.in.Members,
 		Hold: func(steps []rollout.Step) []bool { return []bool{p.hold(s, &steps[0])} }, Now: p.in.Now,
+		WithoutMissing: p.in.AddOn.Annotations[addonv1alpha1.WithoutMissingAnnotation] == s.revision,
 	}
 	for _, c := range p.clusters {
 		if each, has := p.evidenceOf(c, placement); has {

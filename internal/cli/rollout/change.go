@@ -38,7 +38,10 @@ the group has now. The approval is stored in the RolloutControl with the name of
 permission to update rolloutcontrols.
 
 With --without-former the present template starts although that of the last finished rollout is not kept, as the condition
-FormerTemplateUnkept of the set reports: no cluster can return to it then.`
+FormerTemplateUnkept of the set reports: no cluster can return to it then.
+
+With --without-missing the rollout of the present template finishes although clusters are missing that were selected when it began, or that
+an edit added: from then on each cluster that joins gets the template at once.`
 
 const forgiveLong = `Let failures of clusters not count any more, in the rollout of the present template of a ManifestWorkReplicaSet.
 
@@ -53,7 +56,8 @@ type changeOptions struct {
 
 	placement, reason string
 	groups            []string
-	withoutFormer     bool
+	// withoutFormer and withoutMissing decide about the template.
+	withoutFormer, withoutMissing bool
 	// done is what the command reports.
 	done string
 	// change stores what the command decides about a set, and reports whether anything was to be changed.
@@ -97,6 +101,13 @@ func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 			}
 			return rollouts.ChangeControl(ctx, hub, set, start)
 		}
+		if o.withoutMissing {
+			finish, err := rollouts.FinishWithoutMissing(set, o.reason, clock.Now())
+			if err != nil {
+				return false, err
+			}
+			return rollouts.ChangeControl(ctx, hub, set, finish)
+		}
 		changed, advance, err := o.steering().Approve(ctx, hub, set, o.groups)
 		if changed {
 			o.done += rollouts.InAdvance(advance)
@@ -104,13 +115,14 @@ func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		return changed, err
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
-		Use: "approve SET (--group GROUP | --without-former) [flags]", Short: "Approve groups in the rollouts of a set of works",
+		Use: "approve SET (--group GROUP | --without-former | --without-missing) [flags]", Short: "Approve groups in the rollouts of a set of works",
 		Long: approveLong, Args: oneWorkSet,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
 	})), "`reason` of the approval")
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")
 	cmd.Flags().BoolVar(&o.withoutFormer, "without-former", false, "let the present template start although the former one is not kept")
-	cmd.MarkFlagsMutuallyExclusive("group", "without-former")
+	cmd.Flags().BoolVar(&o.withoutMissing, "without-missing", false, "let the rollout finish without the clusters that are missing")
+	cmd.MarkFlagsMutuallyExclusive("group", "without-former", "without-missing")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func (c Caller) Report(ctx context.Context, hub client.Client, key client.Object
 	if read.WorksHidden {
 		found, err := c.View(ctx, key)
 		if err == nil {
-			found.SetControl(read.Control)
+			found.SetControl(read.Control, read.Set.Status.Rollout)
 			return found, nil
 		}
 		printer.Printf(c.ErrOut, "note: you may not list manifestworks or the kept templates, so clusters are not listed one by one: %s\n", err)

@@ -29,9 +29,10 @@ import (
 const maxReason = 256
 
 var (
-	errNoReason   = errors.New("no reason is given: write --reason, for those who look at the object later")
-	errNotHeld    = errors.New("the rollout does not wait for a former template: `kubectl berth rollout status` shows what it waits for")
-	errLongReason = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
+	errNoReason    = errors.New("no reason is given: write --reason, for those who look at the object later")
+	errNoneMissing = errors.New("the rollout misses no cluster: `kubectl berth rollout status` shows what it waits for")
+	errNotHeld     = errors.New("the rollout does not wait for a former template: `kubectl berth rollout status` shows what it waits for")
+	errLongReason  = fmt.Errorf("the reason is longer than %d bytes: shorten it", maxReason)
 )
 
 // TrimReason returns the reason of a decision without the space around it.
@@ -333,6 +334,25 @@ func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string,
 			return false
 		}
 		decided.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
+		return true
+	}, nil
+}
+
+// FinishWithoutMissing lets the rollout of the present template of a set finish without the clusters that are missing. It is an error where
+// none is.
+func FinishWithoutMissing(set *workv1alpha1.ManifestWorkReplicaSet, reason string, now time.Time) (ControlChange, error) {
+	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the template of the set %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	if record := set.Status.Rollout; record == nil || record.Missing == 0 || set.Status.UpdateRevision != revision {
+		return nil, fmt.Errorf("%w: set %s/%s", errNoneMissing, set.Namespace, set.Name)
+	}
+	return func(decided *rolloutv1alpha1.RolloutControlSpec, by string) bool {
+		if decided.WithoutMissing != nil && decided.WithoutMissing.Revision == revision {
+			return false
+		}
+		decided.WithoutMissing = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
 		return true
 	}, nil
 }

@@ -276,6 +276,30 @@ func hubOf(t *testing.T, history []Revision, refuses error) client.Client {
 	}).Build()
 }
 
+// TestFinishWithoutMissing: it needs a rollout of the present template that misses clusters.
+func TestFinishWithoutMissing(t *testing.T) {
+	now := time.Unix(1, 0)
+	set, history := versions(t, "a", "a", "b")
+	set.Status.UpdateRevision, set.Status.Rollout = history[0].Hash, &clusterv1alpha1.RolloutRecord{}
+	if _, err := FinishWithoutMissing(set, "", now); !errors.Is(err, errNoneMissing) {
+		t.Errorf("err = %v, want %v", err, errNoneMissing)
+	}
+	set.Status.Rollout.Missing = 2
+	change, err := FinishWithoutMissing(set, "two are sold", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := &rolloutv1alpha1.RolloutControlSpec{}
+	want := rolloutv1alpha1.TemplateDecision{Revision: history[0].Hash, By: "jane", Reason: "two are sold", Time: metav1.NewMicroTime(now)}
+	if !change(decided, "jane") || decided.WithoutMissing == nil || *decided.WithoutMissing != want || change(decided, "jane") {
+		t.Errorf("%+v", decided)
+	}
+	set.Status.UpdateRevision = "another" // the record is of another template
+	if _, err := FinishWithoutMissing(set, "", now); !errors.Is(err, errNoneMissing) {
+		t.Errorf("err = %v, want %v", err, errNoneMissing)
+	}
+}
+
 // TestStartWithoutFormer: it needs a set that waits for its former template, and counts for the present one.
 func TestStartWithoutFormer(t *testing.T) {
 	now := time.Unix(1, 0)

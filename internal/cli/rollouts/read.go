@@ -214,7 +214,7 @@ func (d *Delivery) input(now time.Time) (plan.Input, error) {
 func NewReport(d Delivery, now time.Time) (report.Report, error) {
 	if d.WorksHidden {
 		out := report.FromStatus(d.Set)
-		out.SetControl(d.Control)
+		out.SetControl(d.Control, d.Set.Status.Rollout)
 		return out, nil
 	}
 	in, err := d.input(now)
@@ -222,6 +222,6 @@ func NewReport(d Delivery, now time.Time) (report.Report, error) {
 		return report.Report{}, err
 	}
 	out := report.New(in)
-	out.SetControl(d.Control)
+	out.SetControl(d.Control, d.Set.Status.Rollout)
 	return out, nil
 }

@@ -67,6 +67,12 @@ func printDecisions(w io.Writer, r *report.Report, screen printer.Screen) error 
 	if now := r.Decisions.ReturnNow; now != nil {
 		row("returns", "at once", now.By, now.Reason)
 	}
+	if start := r.Decisions.WithoutFormer; start != nil {
+		row("starts", "without a way back", start.By, start.Reason)
+	}
+	if finish := r.Decisions.WithoutMissing; finish != nil {
+		row("finishes", "without missing clusters", finish.By, finish.Reason)
+	}
 	for _, one := range listed(r.Decisions.Approvals) {
 		row("approved", rollout.Reference(one.MandatoryDecisionGroup)+" of "+one.Placement, one.By, one.Reason)
 	}

@@ -43,13 +43,13 @@ func (p *planner) controlled(of *placementState, strategy clusterv1alpha1.Rollou
 // before: who decides on a rollout may not send a new template past its pace.
 func ReturnsNow(in Input) bool {
 	return in.Control != nil && in.Control.Spec.ReturnNow != nil && in.Control.Spec.ReturnNow.Revision == in.Hash && in.FinishedBefore &&
-		!returned(in)
+		!HasReturned(in.Control, in.Set.Status.Rollout)
 }
 
-// returned reports whether the decision to return at once is on record as ended.
-func returned(in Input) bool {
-	record := in.Set.Status.Rollout
-	return record != nil && record.Returned != nil && record.Returned.Time.Equal(in.Control.Spec.ReturnNow.Time.Time)
+// HasReturned reports whether a decision to return at once is on record as ended. Both may be nil.
+func HasReturned(control *rolloutv1alpha1.RolloutControl, record *clusterv1alpha1.RolloutRecord) bool {
+	return control != nil && control.Spec.ReturnNow != nil && record != nil && record.Returned != nil &&
+		record.Returned.Time.Equal(control.Spec.ReturnNow.Time.Time)
 }
 
 // endReturn puts the decision to return at once on record as ended: every cluster has the template, or the set has another one since.

@@ -534,7 +534,7 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 	w.selects("p", "a b")
 	w.agents(t, "a b", healthy, w.now)
 	w.runTo(t, w.now.Add(time.Minute))
-	w.expectCondition(t, "Progressing", "True", "Waiting", "1 cluster of the start away, so the rollout has not finished")
+	w.expectCondition(t, "Progressing", "True", "Waiting", "1 cluster of the start or of an edit missing")
 }
 
 // TestHoldsAreOnRecord: a breach and an unproven group hold a set both, and each keeps the time when it began.

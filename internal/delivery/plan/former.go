@@ -22,6 +22,16 @@ func (p *planner) startsWithoutFormer() bool {
 	return p.in.Control != nil && p.in.Control.Spec.WithoutFormer != nil && p.in.Control.Spec.WithoutFormer.Revision == p.in.Hash
 }
 
+// finishesWithoutMissing reports whether a person lets the rollout of the present template finish without the clusters that are missing.
+func (p *planner) finishesWithoutMissing() bool {
+	return p.in.Control != nil && p.in.Control.Spec.WithoutMissing != nil && p.in.Control.Spec.WithoutMissing.Revision == p.in.Hash
+}
+
+// ApproveWithoutMissing returns the command that lets the rollout of a set finish without the clusters that are missing.
+func ApproveWithoutMissing(set *workv1alpha1.ManifestWorkReplicaSet) string {
+	return fmt.Sprintf("kubectl berth rollout approve %s -n %s --without-missing", set.Name, set.Namespace)
+}
+
 // unkept returns the condition that reports a template that is not kept. Current is the hash of the last finished one. Is is false if both
 // it and the present template are kept, or were lost before they had to be.
 func (p *planner) unkept(current string) (out metav1.Condition, is bool) {

@@ -55,6 +55,8 @@ var (
 		"{type: Progressive, progressive: {maxConcurrency: 2, minSuccessTime: 1m}, approval: {}}",
 		"{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 3, " +
 			"mandatoryDecisionGroups: [{groupName: canary}]}, approval: {required: [{groupName: early}]}}",
+		"{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 50%}}",
+		"{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 2m, mandatoryDecisionGroups: [{groupIndex: 0}]}}",
 		"{type: ProgressivePerGroup, progressivePerGroup: {minSuccessTime: 2m}}",
 		"{type: ProgressivePerGroup, progressivePerGroup: {progressDeadline: 30m, mandatoryDecisionGroups: [{groupName: early}]}}",
 		"{type: All}",
@@ -93,6 +95,8 @@ type story struct {
 	// paused, approved, passes and pardoned are what people decided, and what it is for.
 	paused                     bool
 	approved, passes, pardoned map[string]bool
+	// without are the templates that may finish without missing clusters.
+	without map[string]bool
 	// hashes are those of the templates that the set has had.
 	hashes []string
 
@@ -120,16 +124,20 @@ type tally struct {
 // facts are what was seen of the rollout of one template by plans whose status was stored.
 type facts struct {
 	hash string
-	// base are how many clusters each placement selected at the start, and started whether its selection was never edited since.
-	base   map[string]int
-	edited map[string]bool
-	refs   string
+	// base are how many clusters each placement selected at the start.
+	base map[string]int
+	refs string
 	// moved means that the references were edited since.
 	moved bool
+	// breached are the placements that were breached at the last plan, or when they were taken out.
+	breached map[string]bool
 	// generations are those of the placements at the last plan.
 	generations map[string]int64
 	clusters    map[string]*fact
 	gates       map[string]*gateFacts
+	// departed counts clusters that had succeeded by a record that was restored, and had left since: of the others that have the template, one
+	// each counts as the one that succeeded.
+	departed int
 	// planned is the time of the last plan, until is when it is due again.
 	planned, until time.Time
 }
@@ -171,7 +179,7 @@ type gateFacts struct {
 
 func (f *facts) clone() *facts {
 	out := *f
-	out.base, out.edited, out.generations = maps.Clone(f.base), maps.Clone(f.edited), maps.Clone(f.generations)
+	out.base, out.generations = maps.Clone(f.base), maps.Clone(f.generations)
 	out.clusters, out.gates = map[string]*fact{}, map[string]*gateFacts{}
 	for name, known := range f.clusters {
 		out.clusters[name] = new(*known)
@@ -189,6 +197,7 @@ func newStory(t testing.TB, seed uint64, counts *tally) *story {
 		state: newState(t), Rand: rand.New(rand.NewPCG(seed, 0x36)), t: t, seed: seed, members: map[string]*member{}, tally: counts,
 		groups: map[string][]string{"p": {"canary", "early", ""}, "q": {"canary", ""}}, generations: map[string]int64{"p": 1, "q": 1},
 		torn: map[string]bool{}, approved: map[string]bool{}, passes: map[string]bool{}, pardoned: map[string]bool{},
+		without:   map[string]bool{},
 		dismissed: map[string]bool{},
 		given:     map[string]string{}, facts: &facts{},
 	}
@@ -378,6 +387,9 @@ func (s *story) acts() *rolloutv1alpha1.RolloutControl {
 	for _, of := range s.hashes {
 		s.addActs(&out.Spec, of)
 	}
+	if hash := s.hash(s.t); s.without[hash] {
+		out.Spec.WithoutMissing = &rolloutv1alpha1.TemplateDecision{Revision: hash}
+	}
 	return out
 }
 
@@ -455,7 +467,7 @@ func (s *story) see() *facts {
 	hash := s.hash(s.t)
 	next := s.facts.clone()
 	if next.hash != hash {
-		next = &facts{hash: hash, base: map[string]int{}, edited: map[string]bool{}}
+		next = &facts{hash: hash, base: map[string]int{}}
 		next.clusters, next.gates = map[string]*fact{}, map[string]*gateFacts{}
 		next.planned, next.until = s.now, s.now
 	}
@@ -477,17 +489,15 @@ func (s *story) see() *facts {
 		s.seeCluster(next, name, watched, moved, dropped)
 	}
 	for _, ref := range s.set.Spec.PlacementRefs {
-		if _, has := next.base[ref.Name]; !has && !s.torn[ref.Name] {
+		if next.base[ref.Name] == 0 && !s.torn[ref.Name] {
 			next.base[ref.Name] = len(slices.Collect(s.placements[ref.Name].Decisions.ClusterNames()))
 		}
-		generation, has := next.generations[ref.Name]
-		next.edited[ref.Name] = next.edited[ref.Name] || moved || has && generation != s.generations[ref.Name]
 		s.seeGates(next, &ref)
 	}
 	if s.decided() {
 		next.refs, next.generations, next.moved = refs, maps.Clone(s.generations), next.moved || moved
 	}
-	next.planned = s.now
+	next.planned, next.breached = s.now, s.latch(next)
 	return next
 }
 
@@ -522,8 +532,8 @@ func (s *story) seeCluster(next *facts, name string, watched time.Duration, move
 	if !s.decided() {
 		return
 	}
-	if ruler == "" && !known.written {
-		known.blamed = true // it is on record, and it is open whether its work was written
+	if ruler == "" && (known.selected || !known.written) {
+		known.blamed = true // it is open whether the manager saw its success, or whether its work was written: it may be lost
 	}
 	if known.selected && ruler == "" && known.written && !known.soaked && !known.left {
 		// Where the set was edited, it is open what left. A cluster that was dropped, deleted or denied in good health has left.
@@ -568,8 +578,15 @@ func (s *story) groupsOf(cluster string) map[string]string {
 	return out
 }
 
-// seeGates records the mandatory groups of a placement, and whether each can be proven by now.
+// seeGates records the mandatory groups of a placement, and whether each can be proven by now. One that the strategy had no more, and has
+// again, is opened again.
 func (s *story) seeGates(next *facts, ref *workv1alpha1.LocalPlacementReference) {
+	maps.DeleteFunc(next.gates, func(key string, _ *gateFacts) bool {
+		return strings.HasPrefix(key, ref.Name+"/") && !slices.ContainsFunc(rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy),
+			func(group clusterv1alpha1.MandatoryDecisionGroup) bool {
+				return key == ref.Name+"/"+rollout.Reference(group)
+			})
+	})
 	for _, group := range rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy) {
 		key := ref.Name + "/" + rollout.Reference(group)
 		gate := next.gates[key]
@@ -675,7 +692,32 @@ func (s *story) breached(next *facts) string {
 			return fmt.Sprintf("%s: %v of at most %d failed", ref.Name, failures, s.limit(next, ref.Name))
 		}
 	}
+	for placement := range next.breached {
+		if failures := s.failures(next, placement); !s.refers(placement) && len(failures) > 0 {
+			return fmt.Sprintf("%s was breached when it was taken out, and %v failed", placement, failures)
+		}
+	}
 	return ""
+}
+
+// refers reports whether the set refers to a placement.
+func (s *story) refers(placement string) bool {
+	return slices.ContainsFunc(s.set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == placement })
+}
+
+// latch returns the placements that are breached, or were when they were taken out.
+func (s *story) latch(next *facts) map[string]bool {
+	out := map[string]bool{}
+	for _, placement := range storyRefs {
+		if s.refers(placement) {
+			if len(s.failures(next, placement)) > s.limit(next, placement) {
+				out[placement] = true
+			}
+		} else if next.breached[placement] && len(s.failures(next, placement)) > 0 {
+			out[placement] = true
+		}
+	}
+	return out
 }
 
 // inFlight returns the clusters of a placement that are surely in flight.
@@ -751,9 +793,9 @@ func (s *story) check(next *facts, out *plan.Result) {
 func (s *story) checkAgain(next *facts, name string, done bool) {
 	s.t.Helper()
 	placement, known := s.ruler(name), next.clusters[name]
-	waits := !known.soaked && (known.failed || known.lost || known.left)
+	waits := !known.soaked && !s.pardoned[next.hash+name] && (known.failed || known.lost || known.left)
 	if strategy := s.strategy(placement); !done && strategy.Type == clusterv1alpha1.Progressive && waits {
-		if flying := s.inFlight(next, placement, map[string]bool{name: true}); len(flying) > strategy.Progressive.MaxConcurrency.IntValue() {
+		if flying := s.inFlight(next, placement, map[string]bool{name: true}); len(flying) > strategy.Progressive.MaxConcurrency.IntValue()+next.departed {
 			most := strategy.Progressive.MaxConcurrency.IntValue()
 			s.fail("%s starts again, and %v are in flight under %s, at most %d", name, flying, placement, most)
 		}
@@ -771,7 +813,7 @@ func (s *story) checkStart(next *facts, name string, recorded bool, starting map
 	key, _ := s.key(placement, name)
 	for _, group := range rollout.MandatoryGroups(&strategy.RolloutStrategy) {
 		gate := next.gates[placement+"/"+rollout.Reference(group)]
-		if rollout.RefersTo(group, key) || gate.name != "" && gate.name == key.Name {
+		if gate.unknown && rollout.RefersTo(group, key) || gate.name != "" && gate.name == key.Name {
 			break
 		}
 		if !gate.proven {
@@ -791,7 +833,7 @@ func (s *story) checkStart(next *facts, name string, recorded bool, starting map
 		s.fail("%s starts, and group %s of %s is not approved", name, key, placement)
 	}
 	if strategy.Type == clusterv1alpha1.Progressive {
-		if flying := s.inFlight(next, placement, starting); len(flying) > strategy.Progressive.MaxConcurrency.IntValue() {
+		if flying := s.inFlight(next, placement, starting); len(flying) > strategy.Progressive.MaxConcurrency.IntValue()+next.departed {
 			s.fail("%s starts, and %v are in flight under %s, at most %d", name, flying, placement, strategy.Progressive.MaxConcurrency.IntValue())
 		}
 	}
@@ -837,11 +879,13 @@ func (s *story) checkFinish(next *facts, out *plan.Result) {
 	for _, name := range storyNames {
 		known, ruler := next.clusters[name], s.ruler(name)
 		switch {
+		case known != nil && known.written && ruler == "" && known.left && !s.goneOrPardoned(next, name):
+			// An edit dropped it before it succeeded.
 		case known != nil && known.written:
 			count[known.ruler]++
 		case ruler != "":
 			s.fail("the template has finished, and %s never had it", name)
-		case s.dismissed[next.hash+name]:
+		case s.dismissed[next.hash+name], known != nil && (s.members[name].gone || s.members[name].denied):
 			dismissed++
 		}
 		if ruler != "" && !known.soaked && !known.failed && !known.lost && !s.pardoned[next.hash+name] {
@@ -850,10 +894,15 @@ func (s *story) checkFinish(next *facts, out *plan.Result) {
 	}
 	for _, ref := range s.set.Spec.PlacementRefs {
 		// A cluster that two placements select counts under one of them: then it is open which clusters it is compared with.
-		if len(s.set.Spec.PlacementRefs) == 1 && !next.edited[ref.Name] && count[ref.Name]+dismissed < next.base[ref.Name] {
+		if len(s.set.Spec.PlacementRefs) == 1 && !next.moved && !s.without[next.hash] && count[ref.Name]+dismissed < next.base[ref.Name] {
 			s.fail("the template has finished, and %d of %d clusters of %s started", count[ref.Name], next.base[ref.Name], ref.Name)
 		}
 	}
+}
+
+// goneOrPardoned reports whether a cluster is not missed once it has left.
+func (s *story) goneOrPardoned(next *facts, name string) bool {
+	return s.members[name].gone || s.members[name].denied || s.pardoned[next.hash+name]
 }
 
 // checkDeadlines fails if a deadline passes too early, or for a cluster that succeeded.
@@ -1049,7 +1098,7 @@ func kinds() []kind {
 		{"the clusters of a group are exchanged", 2, (*story).exchange},
 		{"all that has not started is away", 2, (*story).drainUnstarted},
 		{"a placement is edited", 3, (*story).editPlacement},
-		{"a group is edited", 3, (*story).editGroups},
+		{"a group is edited", 5, (*story).editGroups},
 		{"a decision is torn", 2, (*story).tear},
 		{"the template is edited", 5, (*story).editTemplate},
 		{"a person undoes", 2, (*story).undo},
@@ -1060,6 +1109,7 @@ func kinds() []kind {
 		{"a person pauses", 2, (*story).pause},
 		{"a person resumes", 4, (*story).resume},
 		{"a person forgives", 4, (*story).forgive},
+		{"a person lets it finish without the missing", 1, (*story).finishWithout},
 		{"the manager is killed", 5, (*story).kill},
 		{"the hub is away", 3, (*story).away},
 		{"an older status is restored", 2, (*story).restore},
@@ -1391,10 +1441,11 @@ func (s *story) editRefs() {
 			other = storyRefs[1]
 		}
 		s.spec = append(s.spec, s.ref(other))
-	case s.IntN(2) == 0:
+	case s.IntN(3) == 0:
 		slices.Reverse(s.spec)
 	default:
-		s.spec = s.spec[:1]
+		at := s.IntN(len(s.spec))
+		s.spec = slices.Delete(s.spec, at, at+1)
 	}
 	s.set.Generation++
 	s.file = slices.Clone(s.spec)
@@ -1486,6 +1537,12 @@ func (s *story) forgive() {
 	s.note("failures are forgiven")
 }
 
+// finishWithout lets the rollout finish without the clusters that are missing.
+func (s *story) finishWithout() {
+	s.without[s.hash(s.t)] = true
+	s.note("missing clusters are given up")
+}
+
 // kill kills the manager in the middle of what an event brings about.
 func (s *story) kill() {
 	events := []func(s *story){(*story).reportAll, (*story).resume, (*story).approve, (*story).join, (*story).editTemplate, (*story).report}
@@ -1523,6 +1580,11 @@ func (s *story) restore() {
 	s.set.Status = *old.status.DeepCopy()
 	merged, now := old.facts.clone(), s.facts
 	merged.planned, merged.until = now.planned, now.until
+	for name, known := range old.facts.clusters {
+		if known.soaked && s.ruler(name) == "" {
+			merged.departed++
+		}
+	}
 	for name, known := range now.clusters {
 		before := merged.clusters[name]
 		switch {
@@ -1549,9 +1611,6 @@ func (s *story) restore() {
 		maps.DeleteFunc(before.members, func(name string, _ bool) bool { return !gate.members[name] })
 	}
 	merged.moved = merged.moved || now.moved
-	for placement, edited := range now.edited {
-		merged.edited[placement] = merged.edited[placement] || edited
-	}
 	s.facts = merged
 }
 

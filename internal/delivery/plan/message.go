@@ -3,11 +3,18 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
+
+// lacking returns a sentence each about the clusters that failed, are left out, or are not written.
+func (p *planner) lacking(total int) []string {
+	return slices.DeleteFunc([]string{p.failures(total), p.leftOut(total), p.unwritten(total)}, func(text string) bool { return text == "" })
+}
 
 // failures names the first clusters that failed: "3 of 310 clusters failed: edge-7 (Deployment shop/web: …), …"; empty without any.
 func (p *planner) failures(total int) string {
@@ -18,6 +25,17 @@ func (p *planner) failures(total int) string {
 func (p *planner) leftOut(total int) string {
 	return p.named(total, "left out", func(c *cluster) bool { return c.state == rollout.StateSkip })
 }
+
+// unwritten names the first clusters whose work cannot be written for now, such as one whose namespace is missing on the hub; empty without
+// any. It waits a moment, since most such faults pass.
+func (p *planner) unwritten(total int) string {
+	return p.named(total, "not written", func(c *cluster) bool {
+		return c.fault != nil && !c.fault.Permanent && !c.current() && p.in.Now.Sub(c.fault.Since) >= minFault
+	})
+}
+
+// minFault is how long a write must have failed before a condition names it.
+const minFault = 10 * time.Second
 
 // named names the first selected clusters that match, with the reason, and counts all.
 func (p *planner) named(total int, what string, matches func(*cluster) bool) string {

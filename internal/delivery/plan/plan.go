@@ -91,10 +91,10 @@ func (p *planner) roll() {
 		p.placements[i].step.Phase, p.placements[i].step.Unproven = out.Steps[i].Phase, out.Steps[i].Unproven
 	}
 	p.endReturn()
-	if out.Away > 0 {
+	if missing := int(out.Record.Missing); missing > 0 {
 		for i := range p.placements {
-			p.placements[i].note += fmt.Sprintf("; %s of the start away, so the rollout has not finished",
-				phrase.Count(out.Away, "cluster"))
+			p.placements[i].note += fmt.Sprintf("; %s of the start or of an edit missing, so the rollout has not finished: select as many "+
+				"again, or let it finish with `%s`", phrase.Count(missing, "cluster"), ApproveWithoutMissing(p.in.Set))
 		}
 	}
 	p.wakeAt(out.Until)
@@ -105,6 +105,7 @@ func (p *planner) evidence() evidence.Input {
 	out := evidence.Input{
 		Record: p.in.Set.Status.Rollout, Revision: p.revision(), Finished: p.in.Set.Status.CurrentRevision == p.in.Hash,
 		Members: p.in.Members, Forgiven: p.forgiven, Passes: p.passes, Hold: p.hold, Now: p.in.Now,
+		WithoutMissing: p.finishesWithoutMissing(),
 	}
 	for i := range p.placements {
 		s := &p.placements[i]

@@ -35,6 +35,24 @@ func TestARefusedWorkFailsItsCluster(t *testing.T) {
 	w.expectWrites(t, "Update a") // the fault is of the other template
 }
 
+// TestAClusterThatIsNotWrittenIsNamed: a fault that lasts is in the conditions, and a moment is not.
+func TestAClusterThatIsNotWrittenIsNamed(t *testing.T) {
+	w := newState(t, "p={type: All}")
+	w.selects("p", "a b")
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	w.faults["b"] = plan.Fault{Hash: w.hash(t), Message: `namespaces "b" not found`, Since: w.now, Retry: w.now.Add(time.Minute)}
+	delete(w.stored, types.NamespacedName{Namespace: "b", Name: w.work(t, "b").Name})
+	w.observe()
+	w.pass(t)
+	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", "1 of 2 clusters succeeded")
+	w.now = w.now.Add(20 * time.Second)
+	w.pass(t)
+	const want = `1 of 2 clusters not written: b (the API server refused the work: namespaces "b" not found)`
+	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", want)
+	w.expectCondition(t, "ManifestworkApplied", "False", "NotAsExpected", want)
+}
+
 func TestADelayedClusterHasNotStarted(t *testing.T) {
 	w := newState(t, "p="+progressive)
 	w.selects("p", "a b")

@@ -39,8 +39,8 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 			New: "	case rollout.StateProgressing:\n		entry.Phase = clusterv1alpha1.ClusterInFlight\n	case rollout.StateSkip:\n",
 		},
 		"a breach is of one placement": {
-			File: runFile, Old: "evidence.Breached = round > 0 && breached != i",
-			New: "evidence.Breached = round < 0",
+			File: runFile, Old: "evidence.Breached = former || round > 0 && breached != i",
+			New: "evidence.Breached = former || round < 0",
 		},
 		"type All is never breached": {
 			File: nextFile, Old: "func (p *planner) judgesAll() bool { return p.evidence.Gates != nil }",
@@ -67,8 +67,20 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 			New: "deadline > 0 && c.State != rollout.StateSkip",
 		},
 		"a rollout finishes since its selection shrank": {
-			File: runFile, Old: "	case through < expected:\n",
+			File: runFile, Old: "	case through < expected && !r.in.WithoutMissing:\n",
 			New: "	case false:\n",
+		},
+		"an edit lowers what has to be through": {
+			File: followFile, Old: "			of.Total += r.added(i)\n",
+			New: "			of.Total = r.expected(i)\n",
+		},
+		"a breach goes with its reference": {
+			File: runFile, Old: "breached, former := -1, r.breachedFormer() >= 0",
+			New: "breached, former := -1, false",
+		},
+		"a cluster that is tried again passes a mandatory group": {
+			File: runFile, Old: " && verdict.Code == rollout.WaitsForRepair && !verdict.Closed\n",
+			New: " && verdict.Code == rollout.WaitsForRepair\n",
 		},
 		"a cluster that waits runs nothing": {
 			File: planFile, Old: "		case p.startsWithFormer(c):\n",

@@ -178,24 +178,18 @@ func (p *planner) rolledOut(counts workv1alpha1.ManifestWorkReplicaSetSummary, s
 	if succeeded == counts.DesiredTotal {
 		out.Status, out.Reason = metav1.ConditionTrue, ReasonComplete
 	}
-	for _, text := range []string{p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)} {
-		if text != "" {
-			out.Message += "; " + text
-		}
-	}
+	out.Message = strings.Join(append([]string{out.Message}, p.lacking(counts.DesiredTotal)...), "; ")
 	return out
 }
 
 func (p *planner) applied(counts workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
 	out := metav1.Condition{Type: workv1alpha1.ManifestworkApplied, Status: metav1.ConditionFalse}
-	failures, leftOut := p.failures(counts.DesiredTotal), p.leftOut(counts.DesiredTotal)
+	lacking := p.lacking(counts.DesiredTotal)
 	switch {
 	case counts.Total == 0 && counts.DesiredTotal == 0:
 		out.Reason, out.Message = ReasonPlacementDecisionEmpty, "no cluster is selected"
-	case failures != "" && leftOut != "":
-		out.Reason, out.Message = ReasonNotAsExpected, failures+"; "+leftOut
-	case failures != "" || leftOut != "":
-		out.Reason, out.Message = ReasonNotAsExpected, failures+leftOut
+	case len(lacking) > 0:
+		out.Reason, out.Message = ReasonNotAsExpected, strings.Join(lacking, "; ")
 	case counts.Available == counts.Total && counts.Total == counts.DesiredTotal && counts.Progressing == 0:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonAsExpected, fmt.Sprintf("all %d works are available", counts.Total)
 	default:

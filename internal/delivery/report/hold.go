@@ -25,7 +25,6 @@ func Holds(set *workv1alpha1.ManifestWorkReplicaSet) []hold.Hold {
 		switch {
 		case held.Type != clusterv1alpha1.HoldBreach:
 			out = append(out, one)
-		case condition.Reason == string(rollout.PhaseFailed): // no cluster is left to start
 		case breach < 0: // one stands for all placements: the failures of a set are forgiven together
 			breach = len(out)
 			out = append(out, one)

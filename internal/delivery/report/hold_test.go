@@ -61,7 +61,8 @@ func TestHolds(t *testing.T) {
 				"later groups wait until a person passes it, UnprovenGroup: No cluster of the mandatory group with groupName early of " +
 				"Placement q can prove the change: later groups wait until a person passes it", release,
 		},
-		"a failed rollout":    {"Failed", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "", ""},
+		"a failed rollout":    {"Failed", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
+		"all clusters lost":   {"Empty", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
 		"a rollout under way": {"Advancing", nil, false, "", ""},
 		"no condition":        {},
 	} {

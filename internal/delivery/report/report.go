@@ -138,23 +138,33 @@ func New(in deliveryplan.Input) Report {
 	return out
 }
 
-// SetControl sets the decisions that count for the template of UpdateRevision; nil for none.
-func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl) {
+// SetControl sets the decisions that count for the template of UpdateRevision; nil for none. Record is that of the set: a return at once
+// that has ended by it does not count.
+func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl, record *clusterv1alpha1.RolloutRecord) {
 	if control == nil {
 		return
 	}
 	out := control.Spec.DeepCopy()
 	out.Approvals = slices.DeleteFunc(out.Approvals, func(one rolloutv1alpha1.GroupApproval) bool { return one.Revision != r.UpdateRevision })
 	out.Forgiven = slices.DeleteFunc(out.Forgiven, func(one rolloutv1alpha1.ForgivenCluster) bool { return one.Revision != r.UpdateRevision })
-	if out.ReturnNow != nil && out.ReturnNow.Revision != r.UpdateRevision {
+	out.ReturnNow, out.WithoutFormer, out.WithoutMissing = r.ofTemplate(out.ReturnNow), r.ofTemplate(out.WithoutFormer), r.ofTemplate(out.WithoutMissing)
+	if deliveryplan.HasReturned(control, record) {
 		out.ReturnNow = nil
 	}
 	for i := range r.Placements {
 		r.Placements[i].Paused = r.Placements[i].Paused || out.Paused
 	}
-	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil {
+	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil || out.WithoutFormer != nil || out.WithoutMissing != nil {
 		r.Decisions = out
 	}
+}
+
+// ofTemplate returns a decision if it counts for the template of UpdateRevision; else nil.
+func (r *Report) ofTemplate(decided *rolloutv1alpha1.TemplateDecision) *rolloutv1alpha1.TemplateDecision {
+	if decided == nil || decided.Revision != r.UpdateRevision {
+		return nil
+	}
+	return decided
 }
 
 // finishRecorded reports whether the status of a set has the end of the rollout, where the rollout finishes. Until then no cluster

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/plan/plantest"
@@ -261,5 +262,27 @@ func TestTheEndIsStoredFirst(t *testing.T) {
 	w.Step()
 	if got := report.New(w.Input()); got.Phase != "Finished" || got.Placements[0].Phase != "Finished" {
 		t.Errorf("%s, %s", got.Phase, got.Placements[0].Phase)
+	}
+}
+
+// TestDecisionsThatCount: of what people decided a report has what counts for the present template, and no return that is over.
+func TestDecisionsThatCount(t *testing.T) {
+	ended := metav1.NewMicroTime(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
+	decide := func(revision string) *rolloutv1alpha1.TemplateDecision {
+		return &rolloutv1alpha1.TemplateDecision{Revision: revision, Time: ended}
+	}
+	control := &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{
+		ReturnNow: decide("r"), WithoutFormer: decide("r"), WithoutMissing: decide("before"),
+	}}
+	r := report.Report{UpdateRevision: "r"}
+	r.SetControl(control, &clusterv1alpha1.RolloutRecord{})
+	if d := r.Decisions; d == nil || d.ReturnNow == nil || d.WithoutFormer == nil || d.WithoutMissing != nil {
+		t.Errorf("the decisions are %+v", d)
+	}
+	control.Spec.WithoutFormer = nil
+	r = report.Report{UpdateRevision: "r"}
+	r.SetControl(control, &clusterv1alpha1.RolloutRecord{Returned: &ended})
+	if r.Decisions != nil {
+		t.Errorf("the return is over, and the decisions are %+v", r.Decisions)
 	}
 }

@@ -14,9 +14,10 @@
 //     healthy when it was deleted, denied or dropped by an edit of the placement.
 //   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to
 //     start, under way, failed or lost. A person may pass it too.
-//   - A breach of one placement holds all placements.
-//   - The rollout has finished when no cluster is left to start or under way and as many have started as were selected at the start, or
-//     after the last edit of the placement. Nothing breaches it from then on.
+//   - A breach of one placement holds all placements, also after it was taken out.
+//   - The rollout has finished when no cluster is left to start or under way, and none is missing: as many have started as were selected at
+//     the start, with those that edits added. A selection that shrinks finishes nothing; a person may let it finish without the missing.
+//     Nothing breaches it from then on.
 //
 // # Duties of the caller
 //

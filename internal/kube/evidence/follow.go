@@ -36,17 +36,24 @@ func (r *run) goes(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
 }
 
 // depart takes the clusters that leave and are not on record: those that had succeeded, and those that had not started. The latter are not
-// expected any more if they go for good.
+// expected any more if they are deleted or denied, and the former if an edit drops them: they have shown what they can.
 func (r *run) depart() {
 	for i := range r.in.Clusters {
 		c := &r.in.Clusters[i]
-		if !c.Leaves || r.entries[c.Name] != nil || c.Former == NoPlacement {
+		if !c.Leaves || r.entries[c.Name] != nil {
+			continue
+		}
+		if c.Former == NoPlacement {
+			r.departFormer(c)
 			continue
 		}
 		of, member := r.placement(r.in.Placements[c.Former].Name), r.in.Members[c.Name]
 		if c.State != rollout.StateToApply && c.State != rollout.StateSkip {
 			r.lastGroup(of, c).Departed++
 			r.out.Departs = true
+			if r.edited(of.Name) {
+				of.Total = max(0, of.Total-1)
+			}
 		} else if (member.Gone || member.Denied) && of.Total > 0 {
 			of.Total--
 			r.out.Departs = true
@@ -54,7 +61,19 @@ func (r *run) depart() {
 	}
 }
 
-// lastGroup returns the group in which a cluster that leaves counts: the first in which more succeeded than departed.
+// departFormer takes a cluster that had succeeded and leaves with a placement that was taken out: it has shown what it can.
+func (r *run) departFormer(c *Cluster) {
+	for i := range r.record.Placements {
+		of := &r.record.Placements[i]
+		if has := c.State != rollout.StateToApply && c.State != rollout.StateSkip; has && of.Total > 0 && r.position(of.Name) == NoPlacement {
+			of.Total--
+			r.out.Departs = true
+			return
+		}
+	}
+}
+
+// lastGroup returns the group in which a cluster that had succeeded counts: the first in which more succeeded than departed.
 func (r *run) lastGroup(of *clusterv1alpha1.PlacementRolloutRecord, c *Cluster) *clusterv1alpha1.GroupRolloutRecord {
 	for i := range of.Groups {
 		if of.Groups[i].Succeeded > of.Groups[i].Departed {
@@ -204,16 +223,18 @@ func (r *run) edited(placement string) bool {
 	return p.Generation != p.DecidedGeneration || p.DecidedGeneration != of.Generation
 }
 
-// editionsSeen takes note of the placements that have decided for the first time or after an edit: from then on the clusters that they
-// select now are expected.
+// editionsSeen takes note of the placements that have decided for the first time or after an edit. Clusters that an edit adds are expected
+// from then on; those that it drops are expected still, or a template would finish because the selection shrank.
 func (r *run) editionsSeen() {
 	for i, p := range r.in.Placements {
 		of := r.placement(p.Name)
 		if p.Complete && of.Base == 0 {
-			of.Base, of.Total = r.selected(i), r.expected(i)
+			of.Total = 0
+			of.Base, of.Total = r.selected(i), r.added(i)
 		}
 		if p.Complete && p.Generation == p.DecidedGeneration && p.DecidedGeneration != of.Generation {
-			of.Generation, of.Total = p.DecidedGeneration, r.expected(i)
+			of.Generation = p.DecidedGeneration
+			of.Total += r.added(i)
 		}
 	}
 }
@@ -273,9 +294,12 @@ func (r *run) regress() {
 		entry.Reached, entry.Written = true, true
 		group := r.group(entry.Placement, groupOf(entry))
 		r.prove(entry.Name, -1)
-		if group.Succeeded > 0 {
+		switch from := r.lastGroup(r.placement(entry.Placement), c); {
+		case group.Succeeded > 0:
 			group.Succeeded--
-		} else {
+		case from.Succeeded > from.Departed: // it succeeded in another group
+			from.Succeeded, from.Started, group.Started = from.Succeeded-1, from.Started-1, group.Started+1
+		default:
 			group.Started++
 		}
 		r.fail(entry, reason("%s", c.Message))

@@ -17,6 +17,9 @@ func (r *run) holds() {
 	if r.record.FinishedTime != nil {
 		return
 	}
+	if at := r.breachedFormer(); at >= 0 {
+		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldBreach, Placement: r.record.Placements[at].Name})
+	}
 	for i := range r.out.Steps {
 		name, step := r.in.Placements[i].Name, &r.out.Steps[i]
 		if step.Phase == rollout.PhaseUndecided {

@@ -29,6 +29,8 @@ type Input struct {
 	Forgiven func(cluster string) bool
 	// Passes reports whether a person passed a mandatory group of a placement; nil for none.
 	Passes func(placement string, group clusterv1alpha1.MandatoryDecisionGroup) bool
+	// WithoutMissing means that a person lets the rollout finish without the clusters that are missing.
+	WithoutMissing bool
 	// Hold changes the steps before clusters go on record: it lets no cluster start under the placements for which it returns true. nil is
 	// for none.
 	Hold func(steps []rollout.Step) (frozen []bool)
@@ -100,8 +102,6 @@ type Output struct {
 	// Departs means that the record counts clusters that leave with this run: what they have must go in the same step as the record is stored,
 	// or it counts them again or never.
 	Departs bool
-	// Away is how many clusters that were selected at the start are not selected, so that the rollout does not finish.
-	Away int
 	// Until is when to run again although nothing else happens; zero for never.
 	Until time.Time
 }

@@ -25,6 +25,7 @@ func (r *run) begin() {
 		for _, placement := range r.in.Placements {
 			r.placement(placement.Name) // a placement that was added has a part of its own
 		}
+		r.record.Missing = 0
 		return
 	}
 	now := metav1.NewMicroTime(r.in.Now)
@@ -92,7 +93,7 @@ func (r *run) placement(name string) *clusterv1alpha1.PlacementRolloutRecord {
 	}
 	out := clusterv1alpha1.PlacementRolloutRecord{Name: name}
 	if at := r.position(name); at != NoPlacement {
-		out.Generation, out.Base, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at), r.expected(at)
+		out.Generation, out.Base, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at), r.added(at)
 	}
 	r.record.Placements = append(r.record.Placements, out)
 	return &r.record.Placements[len(r.record.Placements)-1]
@@ -110,6 +111,19 @@ func (r *run) selected(placement int) int32 {
 		out += len(group.Clusters)
 	}
 	return int32(min(out, 1<<29))
+}
+
+// added counts the clusters of a placement that have to be through, beyond those on record: one that comes from another placement counts
+// there.
+func (r *run) added(placement int) int32 {
+	out := int32(0)
+	for i := range r.in.Placements {
+		out += r.expected(i)
+	}
+	for _, of := range r.record.Placements {
+		out -= of.Total
+	}
+	return min(r.expected(placement), max(0, out))
 }
 
 // expected counts the clusters of a placement that have to be through at the end.

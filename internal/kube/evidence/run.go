@@ -107,14 +107,14 @@ func (r *run) watchInterval() time.Duration {
 	return out
 }
 
-// decide computes the step of each placement. A breach of one holds the others.
+// decide computes the step of each placement. A breach of one holds the others, also of one that was taken out.
 func (r *run) decide() {
-	breached := -1
+	breached, former := -1, r.breachedFormer() >= 0
 	for round := range 2 {
 		r.out.Steps = nil
 		for i, placement := range r.in.Placements {
 			evidence := r.evidence(i)
-			evidence.Breached = round > 0 && breached != i
+			evidence.Breached = former || round > 0 && breached != i
 			step := evidence.Next(placement.Strategy, placement.Ruled, r.statuses(i), r.in.Now)
 			r.out.Steps = append(r.out.Steps, step)
 			if breached < 0 && step.Breached {
@@ -122,9 +122,30 @@ func (r *run) decide() {
 			}
 		}
 		if breached < 0 {
-			return
+			break
 		}
 	}
+	for i, step := range r.out.Steps {
+		r.placement(r.in.Placements[i].Name).Breached = step.Breached || former && r.placement(r.in.Placements[i].Name).Breached
+	}
+}
+
+// breachedFormer returns the position, in the record, of the first placement that was breached when it was taken out, and that has a failed
+// or lost cluster yet; -1 for none.
+func (r *run) breachedFormer() int {
+	return slices.IndexFunc(r.record.Placements, func(of clusterv1alpha1.PlacementRolloutRecord) bool {
+		return of.Breached && r.position(of.Name) == NoPlacement && r.fails(of)
+	})
+}
+
+// fails reports whether a cluster that started under a placement has failed or is lost.
+func (r *run) fails(of clusterv1alpha1.PlacementRolloutRecord) bool {
+	for _, entry := range r.entries {
+		if entry.Placement == of.Name && entry.Phase == clusterv1alpha1.ClusterFailed {
+			return true
+		}
+	}
+	return slices.ContainsFunc(of.Groups, func(group clusterv1alpha1.GroupRolloutRecord) bool { return r.lost(of.Name, group) > 0 })
 }
 
 // await lets nothing start while it is not known whether a cluster in flight, or a failed cluster, is selected: until then it has a place,
@@ -276,7 +297,7 @@ func (r *run) retry(frozen []bool) {
 		}
 		for _, verdict := range step.Verdicts {
 			entry := r.entries[verdict.Cluster]
-			back := entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair
+			back := entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair && !verdict.Closed
 			if back && step.InFlight < step.MaxConcurrency {
 				r.again(entry)
 				step.InFlight++
@@ -305,8 +326,8 @@ func (r *run) finish() {
 		for i := range r.out.Steps {
 			r.out.Steps[i].Unproven = gate
 		}
-	case through < expected:
-		r.out.Away = int(expected - through)
+	case through < expected && !r.in.WithoutMissing:
+		r.record.Missing = expected - through
 		r.setPhase(rollout.PhaseWaiting)
 	case succeeded > 0:
 		r.record.FinishedTime = new(metav1.NewMicroTime(r.in.Now))
@@ -346,20 +367,24 @@ func (r *run) closedGate() *clusterv1alpha1.MandatoryDecisionGroup {
 	return nil
 }
 
-// progress counts the clusters that have to be through at the end, those that are, and those that succeeded.
+// progress counts the clusters that have to be through at the end, those that are when nothing is left to do, and those that succeeded.
 func (r *run) progress() (expected, through, succeeded int32) {
-	for i, placement := range r.in.Placements {
-		expected += r.placement(placement.Name).Total
-		through += int32(min(placement.Elsewhere, 1<<29)) //nolint:gosec // it is bounded
-		for _, verdict := range r.out.Steps[i].Verdicts {
-			if verdict.Code == rollout.Skipped && r.entries[verdict.Cluster] == nil { // else it has started
-				through++
-			}
+	for i := range r.in.Placements {
+		through += r.expected(i)
+	}
+	for name, entry := range r.entries {
+		c, member := r.clusters[name], r.in.Members[name]
+		switch selected := c != nil && c.Placement != NoPlacement; {
+		case selected && entry.Phase == clusterv1alpha1.ClusterLost:
+			through-- // it is back, and counts once
+		case !selected && entry.Phase == clusterv1alpha1.ClusterLeft && (member.Gone || member.Denied || r.forgiven(name)):
+			through++ // an edit dropped the others that left, before they succeeded
 		}
 	}
-	for i := range r.record.Placements { // those that were taken out too: their clusters may be under another now
-		for _, group := range r.record.Placements[i].Groups {
-			through += group.Started - group.Departed
+	for _, of := range r.record.Placements { // those that were taken out too: their clusters may be under another now
+		expected += of.Total
+		for _, group := range of.Groups {
+			through += int32(r.lost(of.Name, group)) //nolint:gosec // it is bounded by the fleet
 			succeeded += group.Succeeded
 		}
 	}
