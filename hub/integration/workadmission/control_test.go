@@ -21,11 +21,15 @@ func TestAUserDecidesInTheOwnName(t *testing.T) {
 		Verb: "update", Group: controls.Group, Resource: controls.Resource,
 		Namespace: team,
 	})
-	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{Verb: "list", Group: "apps", Resource: "controllerrevisions", Namespace: team})
+	awaitAllowed(t, jane, nil, authorizationv1.ResourceAttributes{
+		Verb: "list", Group: "apps", Resource: "controllerrevisions", Namespace: team,
+	})
 	const kind = "{apiVersion: rollout.berth-project.io/v1alpha1, kind: RolloutControl, metadata: {namespace: team, name: "
 	jim := newUser(t, "jim")
 	bind(t, jim, team, "berth:delivery:editor")
-	awaitAllowed(t, jim, nil, authorizationv1.ResourceAttributes{Verb: "list", Group: controls.Group, Resource: controls.Resource, Namespace: team})
+	awaitAllowed(t, jim, nil, authorizationv1.ResourceAttributes{
+		Verb: "list", Group: controls.Group, Resource: controls.Resource, Namespace: team,
+	})
 	err := jim.dryRun(t, controls, kit.Parse(t, kind+"new}, spec: {paused: true, pausedBy: jim}}"))
 	wantRefused(t, err, 403, `cannot create resource "rolloutcontrols"`) // who writes sets does not decide about rollouts
 	const at = "time: '2026-11-24T10:00:00.000000Z'"

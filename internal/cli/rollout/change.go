@@ -115,8 +115,8 @@ func newApprove(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		return changed, err
 	}
 	cmd := o.withReason(o.withPlacement(o.command(streams, &cobra.Command{
-		Use: "approve SET (--group GROUP | --without-former | --without-missing) [flags]", Short: "Approve groups in the rollouts of a set of works",
-		Long: approveLong, Args: oneWorkSet,
+		Use:   "approve SET (--group GROUP | --without-former | --without-missing) [flags]",
+		Short: "Approve groups in the rollouts of a set of works", Long: approveLong, Args: oneWorkSet,
 		Example: "  # Let the group production start\n  kubectl berth rollout approve web -n shop --group production",
 	})), "`reason` of the approval")
 	cmd.Flags().StringArrayVar(&o.groups, "group", nil, "`name` or index of a decision group; may be repeated")

@@ -135,8 +135,8 @@ type facts struct {
 	generations map[string]int64
 	clusters    map[string]*fact
 	gates       map[string]*gateFacts
-	// departed counts clusters that had succeeded by a record that was restored, and had left since: of the others that have the template, one
-	// each counts as the one that succeeded.
+	// departed counts clusters that had succeeded by a record that was restored, and had left since. In the place of each, another cluster
+	// with the template counts as succeeded.
 	departed int
 	// planned is the time of the last plan, until is when it is due again.
 	planned, until time.Time
@@ -578,8 +578,8 @@ func (s *story) groupsOf(cluster string) map[string]string {
 	return out
 }
 
-// seeGates records the mandatory groups of a placement, and whether each can be proven by now. One that the strategy had no more, and has
-// again, is opened again.
+// seeGates records the mandatory groups of a placement, and whether each can be proven by now. A group that returns to the strategy is
+// opened again.
 func (s *story) seeGates(next *facts, ref *workv1alpha1.LocalPlacementReference) {
 	maps.DeleteFunc(next.gates, func(key string, _ *gateFacts) bool {
 		return strings.HasPrefix(key, ref.Name+"/") && !slices.ContainsFunc(rollout.MandatoryGroups(&ref.RolloutStrategy.RolloutStrategy),
@@ -795,8 +795,8 @@ func (s *story) checkAgain(next *facts, name string, done bool) {
 	placement, known := s.ruler(name), next.clusters[name]
 	waits := !known.soaked && !s.pardoned[next.hash+name] && (known.failed || known.lost || known.left)
 	if strategy := s.strategy(placement); !done && strategy.Type == clusterv1alpha1.Progressive && waits {
-		if flying := s.inFlight(next, placement, map[string]bool{name: true}); len(flying) > strategy.Progressive.MaxConcurrency.IntValue()+next.departed {
-			most := strategy.Progressive.MaxConcurrency.IntValue()
+		most := strategy.Progressive.MaxConcurrency.IntValue()
+		if flying := s.inFlight(next, placement, map[string]bool{name: true}); len(flying) > most+next.departed {
 			s.fail("%s starts again, and %v are in flight under %s, at most %d", name, flying, placement, most)
 		}
 	}

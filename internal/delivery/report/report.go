@@ -147,14 +147,16 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl, record *clu
 	out := control.Spec.DeepCopy()
 	out.Approvals = slices.DeleteFunc(out.Approvals, func(one rolloutv1alpha1.GroupApproval) bool { return one.Revision != r.UpdateRevision })
 	out.Forgiven = slices.DeleteFunc(out.Forgiven, func(one rolloutv1alpha1.ForgivenCluster) bool { return one.Revision != r.UpdateRevision })
-	out.ReturnNow, out.WithoutFormer, out.WithoutMissing = r.ofTemplate(out.ReturnNow), r.ofTemplate(out.WithoutFormer), r.ofTemplate(out.WithoutMissing)
+	out.ReturnNow, out.WithoutFormer = r.ofTemplate(out.ReturnNow), r.ofTemplate(out.WithoutFormer)
+	out.WithoutMissing = r.ofTemplate(out.WithoutMissing)
 	if deliveryplan.HasReturned(control, record) {
 		out.ReturnNow = nil
 	}
 	for i := range r.Placements {
 		r.Placements[i].Paused = r.Placements[i].Paused || out.Paused
 	}
-	if out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 || out.ReturnNow != nil || out.WithoutFormer != nil || out.WithoutMissing != nil {
+	decided := out.ReturnNow != nil || out.WithoutFormer != nil || out.WithoutMissing != nil
+	if decided || out.Paused || len(out.Approvals)+len(out.Forgiven) > 0 {
 		r.Decisions = out
 	}
 }

@@ -15,9 +15,9 @@
 //   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to
 //     start, under way, failed or lost. A person may pass it too.
 //   - A breach of one placement holds all placements, also after it was taken out.
-//   - The rollout has finished when no cluster is left to start or under way, and none is missing: as many have started as were selected at
-//     the start, with those that edits added. A selection that shrinks finishes nothing; a person may let it finish without the missing.
-//     Nothing breaches it from then on.
+//   - The rollout has finished when no cluster is left to start or under way, and no cluster is missing: as many have started as were
+//     selected at the start, with those that edits added. A selection that shrinks finishes nothing; a person may let it finish without
+//     the missing. Nothing breaches it from then on.
 //
 // # Duties of the caller
 //

@@ -113,8 +113,8 @@ func (r *run) selected(placement int) int32 {
 	return int32(min(out, 1<<29))
 }
 
-// added counts the clusters of a placement that have to be through, beyond those on record: one that comes from another placement counts
-// there.
+// added counts the clusters of a placement that have to be through, beyond those on record: a cluster that comes from another placement
+// counts there.
 func (r *run) added(placement int) int32 {
 	out := int32(0)
 	for i := range r.in.Placements {

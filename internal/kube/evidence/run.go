@@ -107,7 +107,7 @@ func (r *run) watchInterval() time.Duration {
 	return out
 }
 
-// decide computes the step of each placement. A breach of one holds the others, also of one that was taken out.
+// decide computes the step of each placement. A breach of a placement holds the others, also once the placement was taken out.
 func (r *run) decide() {
 	breached, former := -1, r.breachedFormer() >= 0
 	for round := range 2 {
