@@ -50,7 +50,9 @@ type hubHealth struct {
 func hubPage(ctx context.Context, v *view) (*page, error) {
 	bundle := v.state.Bundle
 	out := &page{Title: "Hub", Nav: "hub", Command: v.session.kubectl("version", "--with-hub"), live: true}
+	held := heldBack(bundle)
 	if v.session.Hub != nil {
+		held = sortHolds(append(held, v.session.Hub.Graces(ctx)...))
 		health, err := newHubHealth(ctx, v)
 		if err != nil {
 			return nil, err
@@ -62,14 +64,14 @@ func hubPage(ctx context.Context, v *view) (*page, error) {
 	} else {
 		out.Command = v.session.kubectl("get", "clusters")
 	}
-	out.Sections = append(out.Sections, section{ID: "hub-holds", data: heldBack(bundle)}, section{ID: "hub-facts", data: hubFacts{
+	out.Sections = append(out.Sections, section{ID: "hub-holds", data: held}, section{ID: "hub-facts", data: hubFacts{
 		Place: v.session.Place, Note: v.state.Note, Clusters: len(bundle.Clusters), Placements: len(bundle.Placements), Sets: len(bundle.Sets),
 		WorkSet: len(bundle.WorkSets), Health: v.state.HealthCounts(), State: v.state,
 	}})
 	return out, nil
 }
 
-// heldBack returns what is held back of sets of works, placements and cluster sets, in the order of their namespaces and names.
+// heldBack returns what is held back by the status of sets of works, placements and cluster sets, in the order of namespaces and names.
 func heldBack(bundle *file.Bundle) []hold.Hold {
 	var out []hold.Hold
 	for _, set := range bundle.WorkSets {
@@ -81,10 +83,14 @@ func heldBack(bundle *file.Bundle) []hold.Hold {
 	for _, set := range bundle.Sets {
 		out = append(out, hold.OfClusterSet(set)...)
 	}
-	slices.SortStableFunc(out, func(a, b hold.Hold) int {
+	return sortHolds(out)
+}
+
+func sortHolds(holds []hold.Hold) []hold.Hold {
+	slices.SortStableFunc(holds, func(a, b hold.Hold) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	return out
+	return holds
 }
 
 func newHubHealth(ctx context.Context, v *view) (hubHealth, error) {

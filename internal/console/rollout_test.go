@@ -19,6 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/status"
 	"github.com/berth-project/berth/internal/status/rule"
 )
@@ -162,11 +163,14 @@ func TestLease(t *testing.T) {
 
 // hubs is a hub as its reader sees it.
 type hubs struct {
-	hub *status.Hub
-	err error
+	hub    *status.Hub
+	err    error
+	graces []hold.Hold
 }
 
 func (h hubs) Hub(context.Context) (*status.Hub, error) { return h.hub, h.err }
+
+func (h hubs) Graces(context.Context) []hold.Hold { return h.graces }
 
 // TestHubPage shows a hub that is well, one with problems, and a hidden one.
 func TestHubPage(t *testing.T) {
@@ -212,6 +216,14 @@ func TestHubPage(t *testing.T) {
 		"no leader": {
 			hubs{hub: &status.Hub{Lease: &status.Lease{Holder: "gone", Renewed: at.Add(-time.Hour), Duration: time.Second}}},
 			[]string{"The hub is not well", "No manager leads", "kubectl get pods,lease -n berth-system"},
+			nil,
+		},
+		"a grace": {
+			hubs{hub: &status.Hub{Lease: lease}, graces: []hold.Hold{{
+				Type: hold.Grace, Kind: "ManagedCluster", Name: "edge-1", Cause: "it lost a label", Since: new(metav1.NewTime(since)),
+				End: "kubectl berth holds release",
+			}}},
+			[]string{"Held back", "ManagedCluster/edge-1", "it lost a label", "kubectl berth holds release", `href="/clusters/edge-1"`},
 			nil,
 		},
 		"hidden": {

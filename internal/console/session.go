@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/console/model"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/source/completion"
 	"github.com/berth-project/berth/internal/status"
 )
@@ -134,6 +135,8 @@ func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 type HubReader interface {
 	// Hub returns how the hub is. The error is status.ErrNotPermitted if the caller may see nothing of it.
 	Hub(ctx context.Context) (*status.Hub, error)
+	// Graces returns what is gone and still counts, of the objects that the caller may see; none while no manager can tell.
+	Graces(ctx context.Context) []hold.Hold
 }
 
 // Deliveries reads how far sets of works are. It is safe for concurrent use.

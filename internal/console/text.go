@@ -131,8 +131,10 @@ func holdPath(of hold.Hold) string {
 	switch of.Kind {
 	case "Placement":
 		return placementPath(key)
-	case "ManagedClusterSet":
+	case "ManagedClusterSet", "ManagedClusterSetBinding": // a binding has the name of its set
 		return setPath(of.Name)
+	case "ManagedCluster":
+		return "/clusters/" + url.PathEscape(of.Name)
 	default:
 		return rolloutPath(key)
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	clireader "github.com/berth-project/berth/internal/cli/reader"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/status"
 )
 
@@ -15,7 +16,10 @@ const managerNamespace = "berth-system"
 
 // HubStatus reads how a hub is with the rights of its user: the lease and the pods of the manager, its figures from the views, and the
 // certificates of the connection. It implements console.HubReader, and is safe for concurrent use.
-type HubStatus struct{ reader *status.Reader }
+type HubStatus struct {
+	reader *status.Reader
+	hub    *clireader.HubClient
+}
 
 // NewHubStatus returns a reader with the rights of a configuration.
 func NewHubStatus(config *rest.Config, hub *clireader.HubClient, clock clock.PassiveClock) (*HubStatus, error) {
@@ -25,10 +29,19 @@ func NewHubStatus(config *rest.Config, hub *clireader.HubClient, clock clock.Pas
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is about the hub
 	}
-	return &HubStatus{reader}, nil
+	return &HubStatus{reader: reader, hub: hub}, nil
 }
 
 // Hub implements console.HubReader.
 func (h *HubStatus) Hub(ctx context.Context) (*status.Hub, error) {
 	return h.reader.Read(ctx), nil
+}
+
+// Graces implements console.HubReader.
+func (h *HubStatus) Graces(ctx context.Context) []hold.Hold {
+	out, err := h.hub.ListGraces(ctx, "")
+	if err != nil {
+		return nil // the page shows how the manager is
+	}
+	return out
 }

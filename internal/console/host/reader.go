@@ -30,6 +30,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/report"
 	"github.com/berth-project/berth/internal/kube/access"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/placement/history"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/internal/status"
@@ -277,6 +278,17 @@ func (r *reader) Hub(ctx context.Context) (*status.Hub, error) {
 		return nil, status.ErrNotPermitted
 	}
 	return r.users.hub.Read(ctx), nil
+}
+
+// Graces implements console.HubReader.
+func (r *reader) Graces(ctx context.Context) []hold.Hold {
+	found, err := r.users.options.Record.Graces()
+	if err != nil {
+		return nil // another manager leads
+	}
+	bindings := clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings")
+	return placementapi.GraceHolds(found, r.visibleTo(visibility.Cluster), r.visibleTo(visibility.Set),
+		func(namespace string) bool { return r.allowed(ctx, "list", bindings, namespace, "") })
 }
 
 // namespaces are those in which a user may list kinds.

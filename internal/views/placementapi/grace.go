@@ -69,23 +69,28 @@ func (h *Handler) listGraces(r *http.Request, caller user.Info) (any, error) {
 		return nil, apiError(err, fleet.Key{})
 	}
 	seesCluster, seesSet := h.visibleTo(caller, visibility.Cluster), h.visibleTo(caller, visibility.Set)
-	visible := func(of *live.Grace) bool {
-		switch of.Kind {
+	seesBinding := func(of string) bool { return bindings == nil && (namespace == "" || namespace == of) }
+	return hold.List{
+		APIVersion: viewv1.SchemeGroupVersion.String(), Kind: hold.ListKind, Holds: GraceHolds(found, seesCluster, seesSet, seesBinding),
+	}, nil
+}
+
+// GraceHolds returns the graces of visible objects as holds: of clusters and sets by name, and of bindings by namespace. It is never nil.
+func GraceHolds(graces []live.Grace, seesCluster, seesSet, seesBinding func(of string) bool) []hold.Hold {
+	out := []hold.Hold{}
+	for i := range graces {
+		sees, name := seesCluster, graces[i].Name
+		switch graces[i].Kind {
 		case live.GraceBinding:
-			return bindings == nil && (namespace == "" || namespace == of.Namespace)
+			sees, name = seesBinding, graces[i].Namespace
 		case live.GraceSet:
-			return seesSet(of.Name)
-		default:
-			return seesCluster(of.Name)
+			sees = seesSet
+		}
+		if sees(name) {
+			out = append(out, graceHold(&graces[i]))
 		}
 	}
-	out := hold.List{APIVersion: viewv1.SchemeGroupVersion.String(), Kind: hold.ListKind, Holds: []hold.Hold{}}
-	for i := range found {
-		if visible(&found[i]) {
-			out.Holds = append(out.Holds, graceHold(&found[i]))
-		}
-	}
-	return out, nil
+	return out
 }
 
 // graceHold describes a grace, without the number of placements, which is that of the whole hub.
