@@ -135,7 +135,7 @@ func NewWork(work *workv1.ManifestWork, now time.Time) Work {
 type HubReader interface {
 	// Hub returns how the hub is. The error is status.ErrNotPermitted if the caller may see nothing of it.
 	Hub(ctx context.Context) (*status.Hub, error)
-	// Graces returns what is gone and still counts, of the objects that the caller may see; none while no manager can tell.
+	// Graces returns what is gone and still counts, of the objects that the caller may see; none while no manager leads.
 	Graces(ctx context.Context) []hold.Hold
 }
 

@@ -44,8 +44,8 @@ type RolloutRecord struct {
 	// +listMapKey=name
 	Clusters []ClusterRolloutRecord `json:"clusters,omitempty"`
 
-	// Clusters without which the rollout does not finish, although nothing is left to
-	// do on those that are selected.
+	// Clusters that have to be through and are not selected. The rollout does not
+	// finish, although nothing is left to do on those that are selected.
 	//
 	// +optional
 	Missing int32 `json:"missing,omitempty"`

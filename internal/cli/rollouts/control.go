@@ -339,7 +339,7 @@ func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string,
 }
 
 // FinishWithoutMissing lets the rollout of the present template of a set finish without the clusters that are missing. It is an error where
-// none is.
+// the rollout misses no cluster.
 func FinishWithoutMissing(set *workv1alpha1.ManifestWorkReplicaSet, reason string, now time.Time) (ControlChange, error) {
 	revision, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate)
 	if err != nil {
