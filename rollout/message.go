@@ -31,7 +31,7 @@ func (s Step) Message() string {
 		return s.failed() + ", and none is left to start"
 	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
-	case PhaseFinished:
+	case PhaseFinished, PhaseMissing:
 		return s.ended()
 	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))

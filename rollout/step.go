@@ -96,6 +96,9 @@ const (
 	// PhaseUnproven means that no cluster is under way and that a mandatory group has no cluster left that can prove the change. A person must
 	// pass it.
 	PhaseUnproven Phase = "MandatoryGroupUnproven"
+	// PhaseMissing means that nothing is left to do, and that clusters which have to get the change are not selected. A person may let the
+	// rollout finish without them. Only a caller with a memory sets it.
+	PhaseMissing Phase = "ClustersMissing"
 	// PhaseUnapproved means that no cluster is under way and the next group waits for approval.
 	PhaseUnapproved Phase = "Unapproved"
 )
@@ -105,7 +108,7 @@ func Phases() []Phase {
 	return []Phase{
 		PhaseMisconfigured, PhaseUndecided, PhaseEmpty, PhaseBreached, PhaseFailed, PhaseAdvancing, PhaseFinished, PhasePaused, PhaseWaiting,
 		PhaseSoaking,
-		PhaseUnproven, PhaseUnapproved,
+		PhaseUnproven, PhaseMissing, PhaseUnapproved,
 	}
 }
 
@@ -174,7 +177,7 @@ type Step struct {
 // Ended reports whether nothing more happens unless a user intervenes or a cluster changes its state.
 func (s Step) Ended() bool {
 	switch s.Phase {
-	case PhaseFinished, PhaseFailed, PhaseEmpty:
+	case PhaseFinished, PhaseFailed, PhaseEmpty, PhaseMissing:
 		return true
 	case PhaseBreached, PhaseUnproven:
 		return s.InFlight == 0

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // RolloutRecord is what a rollout has shown so far. It outlives the clusters that
 // leave and the restarts of the manager.
@@ -60,6 +63,7 @@ type RolloutRecord struct {
 type RolloutHold struct {
 	// `Breach`: more clusters failed or were lost than maxFailures allows.
 	// `UnprovenGroup`: no cluster of a mandatory group can prove the change.
+	// `MissingClusters`: clusters that have to be through are not selected.
 	Type RolloutHoldType `json:"type"`
 
 	// Name of the placement.
@@ -74,7 +78,7 @@ type RolloutHold struct {
 
 // RolloutHoldType is a type of holds of a rollout.
 //
-// +kubebuilder:validation:Enum=Breach;UnprovenGroup
+// +kubebuilder:validation:Enum=Breach;UnprovenGroup;MissingClusters
 type RolloutHoldType string
 
 const (
@@ -82,12 +86,20 @@ const (
 	HoldBreach RolloutHoldType = "Breach"
 	// HoldUnprovenGroup means that no cluster of a mandatory group can prove the change.
 	HoldUnprovenGroup RolloutHoldType = "UnprovenGroup"
+	// HoldMissing means that clusters which have to be through are not selected, so that the rollout does not finish.
+	HoldMissing RolloutHoldType = "MissingClusters"
 )
 
 // PlacementRolloutRecord is the part of a record about one placement.
 type PlacementRolloutRecord struct {
 	// Name of the placement.
 	Name string `json:"name"`
+
+	// UID of the placement that decided last. Another one is an edit too: the
+	// placement was deleted and made anew.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
 
 	// Generation of the placement that decided last. A later one is an edit, which
 	// may drop clusters on purpose.

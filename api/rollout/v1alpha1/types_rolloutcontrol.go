@@ -100,6 +100,12 @@ type GroupApproval struct {
 	// +kubebuilder:validation:MaxLength=128
 	Revision string `json:"revision"`
 
+	// The `startedTime` of the rollout that is approved, from the record of the set:
+	// the approval counts for no later rollout of the template. Absent for all.
+	//
+	// +optional
+	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
+
 	// `Start`: the group may start. `Proof`: later groups may start although no
 	// cluster of the mandatory group has proven the change.
 	//
@@ -140,6 +146,12 @@ type TemplateDecision struct {
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 
+	// The `startedTime` of the rollout that it is about, from the record of the set.
+	// Absent for every rollout of the template.
+	//
+	// +optional
+	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
+
 	// When it was decided. A decision that has ended counts again with another time.
 	//
 	// +required
@@ -173,6 +185,12 @@ type ForgivenCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Revision string `json:"revision"`
+
+	// The `startedTime` of the rollout in which it failed, from the record of the set:
+	// it counts in a later rollout of the template. Absent for all.
+	//
+	// +optional
+	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
 
 	// Why it does not count.
 	//

@@ -18,8 +18,8 @@ func (p *planner) roll() {
 		out := evidence.Run(p.evidence(i))
 		s.step = out.Steps[0]
 		if missing := int(out.Record.Missing); missing > 0 {
-			s.note += fmt.Sprintf("; %s of the start or of an edit missing, so the rollout has not finished: select as many again, or let it "+
-				"finish with `kubectl annotate clustermanagementaddon %s %s=%s --overwrite`",
+			s.note += fmt.Sprintf("; %s that the rollout began with, or that an edit added, not selected now, so it has not finished: select "+
+				"as many again, or let it finish with `kubectl annotate clustermanagementaddon %s %s=%s --overwrite`",
 				phrase.Count(missing, "cluster"), p.in.AddOn.Name, addonv1alpha1.WithoutMissingAnnotation, s.revision)
 		}
 		for _, verdict := range s.step.Verdicts {
@@ -60,6 +60,7 @@ func (p *planner) evidence(placement int) evidence.Input {
 		of.Decided = reading.GroupsOf(s.Placement, func(string) bool { return true })
 		of.Ruled = reading.GroupsOf(s.Placement, func(name string) bool { return p.byName[name].follows(placement) })
 		of.Generation, of.DecidedGeneration = s.Object.Generation, reading.DecidedGeneration(s.Object)
+		of.UID = s.Object.UID
 	}
 	groups := map[string]decision.GroupKey{}
 	for _, group := range of.Decided.Groups {

@@ -160,7 +160,7 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 		out.Reason = addonv1alpha1.ProgressingReasonCompleted
 	case s.step.Phase == rollout.PhaseBreached:
 		out.Reason = addonv1alpha1.ProgressingReasonFailed
-	case s.step.Phase == rollout.PhaseAdvancing || s.step.Phase == rollout.PhaseWaiting || s.step.Phase == rollout.PhaseSoaking:
+	case s.step.Phase == rollout.PhaseMissing || s.step.Phase == rollout.PhaseAdvancing || s.step.Phase == rollout.PhaseWaiting || s.step.Phase == rollout.PhaseSoaking:
 		out.Status, out.Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
 	}
 	parts := []string{s.message()}

@@ -35,6 +35,7 @@ that ends it.
 |---|---|
 | Breach | no more clusters of a set of works start, since more failed or were lost than maxFailures tolerates |
 | UnprovenGroup | no later group of a set of works starts, since no cluster of a mandatory group has succeeded |
+| MissingClusters | a rollout does not finish, since clusters that have to get the template are not selected any more |
 | Edit | the clusters of a placement stay, since its last edit would leave none of them |
 | Expression | clusters of a placement stay for a time, since an expression fails on them because a claim or score is missing |
 | Reference | the clusters of a placement stay, since its last edit names a set, key, name or score that no cluster has |

@@ -32,6 +32,7 @@ const releaseLong = `End the holds of an object: what was held back happens.
 |---|---|
 | Breach | the failures of the present template count no more, and the rollout continues; new failures count |
 | UnprovenGroup | the mandatory group that holds the present template is passed, and the rollout continues; later ones are proven |
+| MissingClusters | the rollout finishes without the clusters that are not selected any more |
 | Edit | the last edit of the placement is followed: its clusters leave, by the disruption policy |
 | Expression | the clusters on which an expression fails now leave, by the disruption policy |
 | Reference | the last edit of the placement is followed, unless it leaves no cluster and is held for that |
@@ -180,6 +181,16 @@ func (o *releaseOptions) release(
 	reason, err := rollouts.TrimReason(o.reason)
 	if err != nil {
 		return "", err
+	}
+	if of.Type == hold.MissingClusters {
+		finish, err := rollouts.FinishWithoutMissing(set, reason, o.clock.Now())
+		if err != nil {
+			return "", err
+		}
+		if _, err := rollouts.ChangeControl(ctx, hub, set, finish); err != nil {
+			return "", err
+		}
+		return "the rollout finishes without " + phrase.Count(int(set.Status.Rollout.Missing), "missing cluster"), nil
 	}
 	passed, err := rollouts.PassHeld(set, of, reason)
 	if err != nil {

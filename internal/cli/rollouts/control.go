@@ -141,7 +141,10 @@ func ApproveGroups(d Delivery, placement string, groups []string, reason string)
 			group, exists := namedGroup(d.Placements[ref.Name], referenceTo(text))
 			mandatory := d.isMandatory(ref, group)
 			known = known || exists || mandatory
-			approval := rolloutv1alpha1.GroupApproval{MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision, Reason: reason}
+			approval := rolloutv1alpha1.GroupApproval{
+				MandatoryDecisionGroup: group, Placement: ref.Name, Revision: revision, Reason: reason,
+				StartedTime: plan.StartedTime(d.Set.Status.Rollout, revision),
+			}
 			starts := exists && ref.RolloutStrategy.Approval != nil && (!d.started(ref.Name, group, revision) || d.approved(approval))
 			switch {
 			case starts && !d.standsUnproven():
@@ -173,7 +176,8 @@ func ApproveGroups(d Delivery, placement string, groups []string, reason string)
 func (d Delivery) approved(approval rolloutv1alpha1.GroupApproval) bool {
 	return d.Control != nil && slices.ContainsFunc(d.Control.Spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
 		return other.MandatoryDecisionGroup == approval.MandatoryDecisionGroup && other.Placement == approval.Placement &&
-			other.Revision == approval.Revision && (approval.For == "" || other.For == approval.For)
+			other.Revision == approval.Revision && (approval.For == "" || other.For == approval.For) &&
+			plan.Concerns(d.Set.Status.Rollout, approval.Revision, other.StartedTime)
 	})
 }
 
@@ -304,7 +308,7 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
 		changed := false
 		for _, one := range added {
 			spec.Approvals = slices.DeleteFunc(spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
-				return other.Revision != one.Revision
+				return other.Revision != one.Revision || isPast(other.StartedTime, one.StartedTime)
 			})
 			known := slices.ContainsFunc(spec.Approvals, func(other rolloutv1alpha1.GroupApproval) bool {
 				return other.MandatoryDecisionGroup == one.MandatoryDecisionGroup && other.Placement == one.Placement && other.For == one.For
@@ -317,6 +321,11 @@ func AddApprovals(added []rolloutv1alpha1.GroupApproval) ControlChange {
 		}
 		return changed
 	}
+}
+
+// isPast reports whether a decision is about another rollout of the template than the present one.
+func isPast(started, present *metav1.MicroTime) bool {
+	return started != nil && !started.Equal(present)
 }
 
 // StartWithoutFormer lets the present template of a set start although that of the last finished rollout is not kept. It is an error where
@@ -349,10 +358,13 @@ func FinishWithoutMissing(set *workv1alpha1.ManifestWorkReplicaSet, reason strin
 		return nil, fmt.Errorf("%w: set %s/%s", errNoneMissing, set.Namespace, set.Name)
 	}
 	return func(decided *rolloutv1alpha1.RolloutControlSpec, by string) bool {
-		if decided.WithoutMissing != nil && decided.WithoutMissing.Revision == revision {
+		former, started := decided.WithoutMissing, plan.StartedTime(set.Status.Rollout, revision)
+		if former != nil && former.Revision == revision && !isPast(former.StartedTime, started) {
 			return false
 		}
-		decided.WithoutMissing = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
+		decided.WithoutMissing = &rolloutv1alpha1.TemplateDecision{
+			Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now), StartedTime: started,
+		}
 		return true
 	}, nil
 }
@@ -373,7 +385,9 @@ func Forgive(set *workv1alpha1.ManifestWorkReplicaSet, clusters []string, reason
 			return nil, fmt.Errorf("the cluster %q has not failed with the present template of the set %s/%s: those that have are %s",
 				name, set.Namespace, set.Name, cmp.Or(phrase.Join(failed, maxListed), "none"))
 		}
-		out = append(out, rolloutv1alpha1.ForgivenCluster{Cluster: name, Revision: revision, Reason: reason})
+		out = append(out, rolloutv1alpha1.ForgivenCluster{
+			Cluster: name, Revision: revision, Reason: reason, StartedTime: plan.StartedTime(set.Status.Rollout, revision),
+		})
 	}
 	return out, nil
 }
@@ -400,7 +414,7 @@ func AddForgiven(added []rolloutv1alpha1.ForgivenCluster) ControlChange {
 		changed := false
 		for _, one := range added {
 			spec.Forgiven = slices.DeleteFunc(spec.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool {
-				return other.Revision != one.Revision
+				return other.Revision != one.Revision || isPast(other.StartedTime, one.StartedTime)
 			})
 			known := slices.ContainsFunc(spec.Forgiven, func(other rolloutv1alpha1.ForgivenCluster) bool { return other.Cluster == one.Cluster })
 			if !known {

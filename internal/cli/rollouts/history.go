@@ -142,11 +142,29 @@ func former(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number
 	switch current := set.Status.CurrentRevision; {
 	case number != 0:
 		return find(func(r Revision) bool { return r.Number == number }, errNoRevision)
+	case current != "" && current != present && isFinished(history, present):
+		return Revision{}, present, errTwoWays(set, history, present)
 	case current != "" && (current != present || returns(set, present)):
 		return find(func(r Revision) bool { return r.Hash == current }, errNotKept)
 	default:
 		return find(func(r Revision) bool { return r.Finished && r.Hash != present }, noFormer(history, present))
 	}
+}
+
+// isFinished reports whether a template has finished before.
+func isFinished(history []Revision, hash string) bool {
+	return slices.ContainsFunc(history, func(r Revision) bool { return r.Hash == hash && r.Finished })
+}
+
+// errTwoWays is the error where the set has a template again that has finished before: to return may mean to hurry it, or to leave it.
+func errTwoWays(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, present string) error {
+	numbers := map[string]string{}
+	for _, one := range history {
+		numbers[one.Hash] = strconv.FormatInt(one.Number, 10)
+	}
+	current := cmp.Or(numbers[set.Status.CurrentRevision], "unknown")
+	return fmt.Errorf("the set returns to revision %s already, and left revision %s: `--now --to-revision %s` hurries the return, and "+
+		"`--to-revision %s` calls it off", numbers[present], current, numbers[present], current)
 }
 
 // returns reports whether the rollout of the present template, which is that of the last finished rollout, has not finished again.

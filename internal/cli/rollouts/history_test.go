@@ -320,3 +320,25 @@ func TestStartWithoutFormer(t *testing.T) {
 		t.Errorf("%+v", decided)
 	}
 }
+
+// TestUndoOfAReturn: where the set returns already, a return without a name would put the template back that was left.
+func TestUndoOfAReturn(t *testing.T) {
+	set, history := versions(t, "b", "a*", "b*")
+	set.Status.CurrentRevision = history[0].Hash // b finished last, and the set has a again
+	a := history[1].Hash
+	set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
+	if hash, err := plan.TemplateHash(&set.Spec.ManifestWorkTemplate); err != nil || hash != a {
+		t.Fatalf("%s, %v, want %s", hash, err, a)
+	}
+	const want = "the set returns to revision 1 already, and left revision 2: `--now --to-revision 1` hurries the return, and " +
+		"`--to-revision 2` calls it off"
+	for _, number := range []int64{0, 1, 2} {
+		_, _, err := Undo(set, Past{Revisions: history}, number)
+		switch {
+		case number == 0 && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("err = %v, want %s", err, want)
+		case number > 0 && err != nil:
+			t.Errorf("to revision %d: %v", number, err)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 			return Outcome{}
 		}
 		waits = waits && (phase == rollout.PhaseFinished || phase == rollout.PhasePaused || phase == rollout.PhaseUnapproved ||
-			phase == rollout.PhaseUnproven)
+			phase == rollout.PhaseUnproven || phase == rollout.PhaseMissing)
 		if reason == "" && phase != rollout.PhaseFinished {
 			look := fmt.Sprintf("waits for its placement: see `kubectl berth explain placement %s -n %s`", p.Name, namespace)
 			reason, next = p.Name+": "+p.Message, cmp.Or(p.Next, look)

@@ -37,5 +37,6 @@ func PassHeld(set *workv1alpha1.ManifestWorkReplicaSet, held *hold.Hold, reason 
 	}
 	return rolloutv1alpha1.GroupApproval{
 		MandatoryDecisionGroup: *held.Group, Placement: held.Placement, Revision: revision, For: rolloutv1alpha1.ApprovalProof, Reason: reason,
+		StartedTime: plan.StartedTime(set.Status.Rollout, revision),
 	}, nil
 }

@@ -30,7 +30,7 @@ func (p *planner) controlled(of *placementState, strategy clusterv1alpha1.Rollou
 	approval := *strategy.Approval
 	approval.Approved = slices.Clone(approval.Approved)
 	for _, said := range p.in.Control.Spec.Approvals {
-		counts := said.For == rolloutv1alpha1.ApprovalStart && said.Placement == of.name && said.Revision == p.in.Hash
+		counts := said.For == rolloutv1alpha1.ApprovalStart && said.Placement == of.name && p.counts(said.Revision, said.StartedTime)
 		if counts && (said.GroupName != "" || of.unnamed(said.GroupIndex)) {
 			approval.Approved = append(approval.Approved, said.MandatoryDecisionGroup)
 		}
@@ -74,10 +74,28 @@ func templateOf(revision string) string {
 	return template
 }
 
+// counts reports whether a decision is about the rollout of the present template.
+func (p *planner) counts(revision string, started *metav1.MicroTime) bool {
+	return revision == p.in.Hash && Concerns(p.in.Set.Status.Rollout, p.in.Hash, started)
+}
+
+// Concerns reports whether a decision with the start of a rollout is about that of a template. A decision without a start is about each.
+func Concerns(record *clusterv1alpha1.RolloutRecord, template string, started *metav1.MicroTime) bool {
+	return started == nil || record != nil && templateOf(record.Revision) == template && record.StartedTime.Equal(started)
+}
+
+// StartedTime returns the start of the rollout of a template, for a decision about it; nil before it is on record.
+func StartedTime(record *clusterv1alpha1.RolloutRecord, template string) *metav1.MicroTime {
+	if record == nil || templateOf(record.Revision) != template {
+		return nil
+	}
+	return record.StartedTime.DeepCopy()
+}
+
 // forgiven reports whether a person decided that the failure of a cluster with the present template does not count.
 func (p *planner) forgiven(cluster string) bool {
 	return p.in.Control != nil && slices.ContainsFunc(p.in.Control.Spec.Forgiven, func(said rolloutv1alpha1.ForgivenCluster) bool {
-		return said.Cluster == cluster && said.Revision == p.in.Hash
+		return said.Cluster == cluster && p.counts(said.Revision, said.StartedTime)
 	})
 }
 
@@ -85,7 +103,7 @@ func (p *planner) forgiven(cluster string) bool {
 func (p *planner) passes(placement string, group clusterv1alpha1.MandatoryDecisionGroup) bool {
 	return p.in.Control != nil && slices.ContainsFunc(p.in.Control.Spec.Approvals, func(said rolloutv1alpha1.GroupApproval) bool {
 		same := said.GroupName == group.GroupName && (group.GroupName != "" || said.GroupIndex == group.GroupIndex)
-		return same && said.For == rolloutv1alpha1.ApprovalProof && said.Placement == placement && said.Revision == p.in.Hash
+		return same && said.For == rolloutv1alpha1.ApprovalProof && said.Placement == placement && p.counts(said.Revision, said.StartedTime)
 	})
 }
 

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/evidence"
@@ -534,7 +536,7 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 	w.selects("p", "a b")
 	w.agents(t, "a b", healthy, w.now)
 	w.runTo(t, w.now.Add(time.Minute))
-	w.expectCondition(t, "Progressing", "True", "Waiting", "1 cluster of the start or of an edit missing")
+	w.expectCondition(t, "Progressing", "False", "ClustersMissing", "1 cluster that the rollout began with, or that an edit added, not selected now")
 }
 
 // TestHoldsAreOnRecord: a breach and an unproven group hold a set both, and each keeps the time when it began.
@@ -607,4 +609,64 @@ func TestAnApprovalByIndexIsOfAGroupWithoutAName(t *testing.T) {
 		w.pass(t)
 		w.expectTemplate(t, want)
 	}
+}
+
+// TestADecisionIsOfOneRollout: a failure that was forgiven in an earlier rollout of the same template counts in this one.
+func TestADecisionIsOfOneRollout(t *testing.T) {
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+	w.selects("p", "a b")
+	w.pass(t)
+	w.agents(t, "a", failing, w.now)
+	w.pass(t)
+	w.expectCondition(t, "Progressing", "False", "Breached", "no more clusters start")
+	this := w.set.Status.Rollout.StartedTime
+	earlier := metav1.NewMicroTime(this.Add(-time.Hour))
+	for sentence, test := range map[string]struct {
+		started *metav1.MicroTime
+		counts  bool
+	}{"of this rollout": {&this, true}, "of an earlier one": {&earlier, false}, "of every rollout": {nil, true}} {
+		in := w.input(t)
+		in.Control = &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{
+			Forgiven: []rolloutv1alpha1.ForgivenCluster{{Cluster: "a", Revision: w.hash(t), StartedTime: test.started}},
+		}}
+		if out := plan.Plan(in); out.Begins != test.counts {
+			t.Errorf("a decision %s: b starts %v, want %v", sentence, out.Begins, test.counts)
+		}
+	}
+}
+
+// TestAPlacementThatIsMadeAnewIsEdited: a healthy cluster that the new one does not select has left, as with an edit.
+func TestAPlacementThatIsMadeAnewIsEdited(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		uid  types.UID
+		want clusterv1alpha1.ClusterRolloutPhase
+	}{"made anew": {"another", clusterv1alpha1.ClusterLeft}, "the same": {"first", clusterv1alpha1.ClusterLost}} {
+		w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+		w.selects("p", "a b")
+		w.placements["p"].Object.UID = "first"
+		w.pass(t)
+		w.pass(t) // it is seen that a is healthy
+		w.selects("p", "b")
+		w.placements["p"].Object.UID = test.uid
+		w.pass(t)
+		if got := w.entry("a").Phase; got != test.want {
+			t.Errorf("%s: a is %s, want %s", sentence, got, test.want)
+		}
+	}
+}
+
+// TestAChangeOfOverridesForgetsNothing: neither who was lost, nor that clusters are missing.
+func TestAChangeOfOverridesForgetsNothing(t *testing.T) {
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+	w.label("a", "x")
+	w.label("b", "x")
+	w.selects("p", "a b")
+	w.pass(t)
+	w.silence("b", "a")
+	w.pass(t)
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster was lost")
+	w.overrides(t, siteOverride)
+	w.pass(t)
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster was lost")
+	w.expectTemplate(t, "")
 }

@@ -24,7 +24,11 @@ func (p *planner) startsWithoutFormer() bool {
 
 // finishesWithoutMissing reports whether a person lets the rollout of the present template finish without the clusters that are missing.
 func (p *planner) finishesWithoutMissing() bool {
-	return p.in.Control != nil && p.in.Control.Spec.WithoutMissing != nil && p.in.Control.Spec.WithoutMissing.Revision == p.in.Hash
+	if p.in.Control == nil || p.in.Control.Spec.WithoutMissing == nil {
+		return false
+	}
+	decided := p.in.Control.Spec.WithoutMissing
+	return p.counts(decided.Revision, decided.StartedTime)
 }
 
 // ApproveWithoutMissing returns the command that lets the rollout of a set finish without the clusters that are missing.

@@ -208,6 +208,7 @@ func newStory(t testing.TB, seed uint64, counts *tally) *story {
 			m.groups["q"] = []string{"canary", ""}[s.IntN(2)]
 		}
 		s.members[name] = m
+		s.label(name, "here") // so that overrides can be rendered
 	}
 	s.file = []workv1alpha1.LocalPlacementReference{s.ref("p")}
 	if s.IntN(3) == 0 {
@@ -738,7 +739,7 @@ func (s *story) inFlight(next *facts, placement string, starting map[string]bool
 // entries returns the clusters on a record of a template, by phase.
 func entries(status *workv1alpha1.ManifestWorkReplicaSetStatus, hash string) map[string]clusterv1alpha1.ClusterRolloutPhase {
 	out := map[string]clusterv1alpha1.ClusterRolloutPhase{}
-	if status.Rollout != nil && status.Rollout.Revision == hash {
+	if status.Rollout != nil && strings.HasPrefix(status.Rollout.Revision, hash) {
 		for _, entry := range status.Rollout.Clusters {
 			out[entry.Name] = entry.Phase
 		}
@@ -748,7 +749,7 @@ func entries(status *workv1alpha1.ManifestWorkReplicaSetStatus, hash string) map
 
 // finished reports whether the template counts as finished by a status.
 func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus, hash string) bool {
-	return status.CurrentRevision == hash || status.Rollout != nil && status.Rollout.Revision == hash && status.Rollout.FinishedTime != nil
+	return status.CurrentRevision == hash || status.Rollout != nil && strings.HasPrefix(status.Rollout.Revision, hash) && status.Rollout.FinishedTime != nil
 }
 
 // check compares a plan with the facts.
@@ -1102,6 +1103,7 @@ func kinds() []kind {
 		{"a decision is torn", 2, (*story).tear},
 		{"the template is edited", 5, (*story).editTemplate},
 		{"a person undoes", 2, (*story).undo},
+		{"the overrides are edited", 2, (*story).editOverrides},
 		{"a strategy is edited", 3, (*story).editStrategy},
 		{"references are edited", 2, (*story).editRefs},
 		{"the file is applied again", 3, (*story).applyFile},
@@ -1450,6 +1452,18 @@ func (s *story) editRefs() {
 	s.set.Generation++
 	s.file = slices.Clone(s.spec)
 	s.note("references %s", s.refsText())
+}
+
+// editOverrides adds an override that no cluster matches, or removes it: a rollout of the template goes on.
+func (s *story) editOverrides() {
+	if s.set.Generation++; len(s.set.Spec.Overrides) > 0 {
+		s.set.Spec.Overrides = nil
+		s.note("no overrides")
+		return
+	}
+	s.overrides(s.t, `[{clusterSelector: {labelSelector: {matchLabels: {id: nobody}}}, targets: [{resource: configmaps, namespace: shop, `+
+		`name: web}], patches: [{op: add, path: /data/x, value: y}]}]`)
+	s.note("an override for no cluster")
 }
 
 func (s *story) refsText() string {

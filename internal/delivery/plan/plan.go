@@ -91,10 +91,15 @@ func (p *planner) roll() {
 		p.placements[i].step.Phase, p.placements[i].step.Unproven = out.Steps[i].Phase, out.Steps[i].Unproven
 	}
 	p.endReturn()
+	if out.Breached != "" {
+		for i := range p.placements {
+			p.placements[i].note += "; Placement " + out.Breached + " was breached when it was taken out of the set"
+		}
+	}
 	if missing := int(out.Record.Missing); missing > 0 {
 		for i := range p.placements {
-			p.placements[i].note += fmt.Sprintf("; %s of the start or of an edit missing, so the rollout has not finished: select as many "+
-				"again, or let it finish with `%s`", phrase.Count(missing, "cluster"), ApproveWithoutMissing(p.in.Set))
+			p.placements[i].note += fmt.Sprintf("; %s that the rollout began with, or that an edit added, not selected now, so it has not "+
+				"finished: select as many again, or let it finish with `%s`", phrase.Count(missing, "cluster"), ApproveWithoutMissing(p.in.Set))
 		}
 	}
 	p.wakeAt(out.Until)
@@ -107,6 +112,7 @@ func (p *planner) evidence() evidence.Input {
 		Members: p.in.Members, Forgiven: p.forgiven, Passes: p.passes, Hold: p.hold, Now: p.in.Now,
 		WithoutMissing: p.finishesWithoutMissing(),
 	}
+	out.Continues = out.Record != nil && templateOf(out.Record.Revision) == p.in.Hash
 	for i := range p.placements {
 		s := &p.placements[i]
 		placement := evidence.Placement{
@@ -115,6 +121,7 @@ func (p *planner) evidence() evidence.Input {
 		if s.reading != reading.Missing {
 			placement.Decided = reading.GroupsOf(s.Placement, func(string) bool { return true })
 			placement.Generation, placement.DecidedGeneration = s.Object.Generation, reading.DecidedGeneration(s.Object)
+			placement.UID = s.Object.UID
 		}
 		for _, group := range placement.Ruled.Groups {
 			for _, name := range group.Clusters {

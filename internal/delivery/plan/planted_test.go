@@ -74,6 +74,10 @@ func TestHistoriesFindBrokenRules(t *testing.T) {
 			File: followFile, Old: "			of.Total += r.added(i)\n",
 			New: "			of.Total = r.expected(i)\n",
 		},
+		"a change of the overrides begins a new record": {
+			File: planFile, Old: "out.Continues = out.Record != nil && templateOf(out.Record.Revision) == p.in.Hash",
+			New: "out.Continues = false",
+		},
 		"a breach goes with its reference": {
 			File: runFile, Old: "breached, former := -1, r.breachedFormer() >= 0",
 			New: "breached, former := -1, false",

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/hold"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -48,9 +50,37 @@ func newHold(set *workv1alpha1.ManifestWorkReplicaSet, held clusterv1alpha1.Roll
 			out.Cause = fmt.Sprintf(text, rollout.Reference(*out.Group), held.Placement)
 		}
 	}
+	if held.Type == clusterv1alpha1.HoldBreach {
+		out.Cause = breachCause(set, held.Placement, condition)
+	}
 	out.End = out.ReleaseCommand()
 	if set.Status.AbortedTime != nil {
 		out.End = "another template: the rollout was aborted, and its clusters have returned"
 	}
 	return out
+}
+
+// breachCause returns why a breach holds a set. The condition has the cause while the placement is in the set and has clusters to start.
+func breachCause(set *workv1alpha1.ManifestWorkReplicaSet, placement string, condition *metav1.Condition) string {
+	refers := slices.ContainsFunc(set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == placement })
+	breached := condition.Reason == string(rollout.PhaseBreached) || condition.Reason == string(rollout.PhaseFailed)
+	if refers && breached {
+		return condition.Message
+	}
+	cause := "More clusters failed or were lost under Placement " + placement + " than its maxFailures allows"
+	if !refers {
+		cause += "; it was taken out of the set since"
+	}
+	var names []string
+	if record := set.Status.Rollout; record != nil {
+		for _, entry := range record.Clusters {
+			if entry.Placement == placement && (entry.Phase == clusterv1alpha1.ClusterFailed || entry.Phase == clusterv1alpha1.ClusterLost) {
+				names = append(names, entry.Name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		cause += ": " + phrase.Join(names, phrase.MaxNames)
+	}
+	return cause
 }

@@ -61,16 +61,30 @@ func TestHolds(t *testing.T) {
 				"later groups wait until a person passes it, UnprovenGroup: No cluster of the mandatory group with groupName early of " +
 				"Placement q can prove the change: later groups wait until a person passes it", release,
 		},
-		"a failed rollout":    {"Failed", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
-		"all clusters lost":   {"Empty", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
+		"a failed rollout": {"Failed", []clusterv1alpha1.RolloutHold{breach("p", 0)}, false, "Breach: why", release},
+		"all clusters lost": {
+			"Empty",
+			[]clusterv1alpha1.RolloutHold{breach("p", 0)},
+			false, "Breach: More clusters failed or were lost under Placement p than its maxFailures allows", release,
+		},
+		"a placement that was taken out": {
+			"Breached",
+			[]clusterv1alpha1.RolloutHold{breach("gone", 0)},
+			false,
+			"Breach: More clusters failed or were lost under Placement gone than its maxFailures allows; it was taken out of the set since: edge-1",
+			release,
+		},
 		"a rollout under way": {"Advancing", nil, false, "", ""},
 		"no condition":        {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "p"}, {Name: "q"}}
 			if c.reason != "" {
 				set.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.Progressing, Reason: c.reason, Message: "why"}}
-				set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Holds: c.holds}
+				set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Holds: c.holds, Clusters: []clusterv1alpha1.ClusterRolloutRecord{
+					{Name: "edge-1", Placement: "gone", Phase: clusterv1alpha1.ClusterLost},
+				}}
 			}
 			if c.aborted {
 				set.Status.AbortedTime = &since

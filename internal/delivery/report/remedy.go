@@ -12,6 +12,9 @@ import (
 
 // Remedy returns what a user does to let a rollout go on that stands still; empty while it moves by itself.
 func Remedy(set *workv1alpha1.ManifestWorkReplicaSet, step plan.Rollout) string {
+	if step.Phase == rollout.PhaseMissing {
+		return "finishes when as many clusters are selected again, or after `" + plan.ApproveWithoutMissing(set) + "`"
+	}
 	code, stands := map[rollout.Phase]rollout.Code{
 		rollout.PhaseBreached: rollout.WaitsForRepair, rollout.PhasePaused: rollout.WaitsForResume,
 		rollout.PhaseUnapproved: rollout.WaitsForApproval, rollout.PhaseUnproven: rollout.WaitsForProof,

@@ -145,10 +145,14 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl, record *clu
 		return
 	}
 	out := control.Spec.DeepCopy()
-	out.Approvals = slices.DeleteFunc(out.Approvals, func(one rolloutv1alpha1.GroupApproval) bool { return one.Revision != r.UpdateRevision })
-	out.Forgiven = slices.DeleteFunc(out.Forgiven, func(one rolloutv1alpha1.ForgivenCluster) bool { return one.Revision != r.UpdateRevision })
-	out.ReturnNow, out.WithoutFormer = r.ofTemplate(out.ReturnNow), r.ofTemplate(out.WithoutFormer)
-	out.WithoutMissing = r.ofTemplate(out.WithoutMissing)
+	out.Approvals = slices.DeleteFunc(out.Approvals, func(one rolloutv1alpha1.GroupApproval) bool {
+		return one.Revision != r.UpdateRevision || !deliveryplan.Concerns(record, one.Revision, one.StartedTime)
+	})
+	out.Forgiven = slices.DeleteFunc(out.Forgiven, func(one rolloutv1alpha1.ForgivenCluster) bool {
+		return one.Revision != r.UpdateRevision || !deliveryplan.Concerns(record, one.Revision, one.StartedTime)
+	})
+	out.ReturnNow, out.WithoutFormer = r.ofTemplate(out.ReturnNow, record), r.ofTemplate(out.WithoutFormer, record)
+	out.WithoutMissing = r.ofTemplate(out.WithoutMissing, record)
 	if deliveryplan.HasReturned(control, record) {
 		out.ReturnNow = nil
 	}
@@ -162,8 +166,10 @@ func (r *Report) SetControl(control *rolloutv1alpha1.RolloutControl, record *clu
 }
 
 // ofTemplate returns a decision if it counts for the template of UpdateRevision; else nil.
-func (r *Report) ofTemplate(decided *rolloutv1alpha1.TemplateDecision) *rolloutv1alpha1.TemplateDecision {
-	if decided == nil || decided.Revision != r.UpdateRevision {
+func (r *Report) ofTemplate(
+	decided *rolloutv1alpha1.TemplateDecision, record *clusterv1alpha1.RolloutRecord,
+) *rolloutv1alpha1.TemplateDecision {
+	if decided == nil || decided.Revision != r.UpdateRevision || !deliveryplan.Concerns(record, decided.Revision, decided.StartedTime) {
 		return nil
 	}
 	return decided

@@ -220,7 +220,7 @@ func (r *run) edited(placement string) bool {
 		return true // it was taken out of the object that is rolled out
 	}
 	p, of := r.in.Placements[at], r.placement(placement)
-	return p.Generation != p.DecidedGeneration || p.DecidedGeneration != of.Generation
+	return p.Generation != p.DecidedGeneration || p.DecidedGeneration != of.Generation || of.UID != "" && p.UID != of.UID
 }
 
 // editionsSeen takes note of the placements that have decided for the first time or after an edit. Clusters that an edit adds are expected
@@ -232,8 +232,8 @@ func (r *run) editionsSeen() {
 			of.Total = 0
 			of.Base, of.Total = r.selected(i), r.added(i)
 		}
-		if p.Complete && p.Generation == p.DecidedGeneration && p.DecidedGeneration != of.Generation {
-			of.Generation = p.DecidedGeneration
+		if p.Complete && p.Generation == p.DecidedGeneration && (p.DecidedGeneration != of.Generation || p.UID != of.UID) {
+			of.Generation, of.UID = p.DecidedGeneration, p.UID
 			of.Total += r.added(i)
 		}
 	}

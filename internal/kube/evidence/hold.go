@@ -20,6 +20,9 @@ func (r *run) holds() {
 	if at := r.breachedFormer(); at >= 0 {
 		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldBreach, Placement: r.record.Placements[at].Name})
 	}
+	if r.record.Missing > 0 {
+		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldMissing, Placement: r.in.Placements[0].Name})
+	}
 	for i := range r.out.Steps {
 		name, step := r.in.Placements[i].Name, &r.out.Steps[i]
 		if step.Phase == rollout.PhaseUndecided {

@@ -3,6 +3,8 @@ package evidence
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
@@ -17,6 +19,8 @@ type Input struct {
 	Record *clusterv1alpha1.RolloutRecord
 	// Revision is the hash of the change.
 	Revision string
+	// Continues means that the stored record is of the same template with other overrides: what it has shown so far counts on.
+	Continues bool
 	// Finished means that the change is known to be rolled out although there is no record of it.
 	Finished bool
 	// Placements are in the order in which they rule.
@@ -50,6 +54,8 @@ type Placement struct {
 	Elsewhere int
 	// Generation is that of the placement, DecidedGeneration that of its decision; 0 where that is unknown.
 	Generation, DecidedGeneration int64
+	// UID is that of the placement: one of the same name may be made anew.
+	UID types.UID
 }
 
 // NoPlacement is the position of a cluster that no placement rules.
@@ -102,6 +108,8 @@ type Output struct {
 	// Departs means that the record counts clusters that leave with this run: what they have must go in the same step as the record is stored,
 	// or it counts them again or never.
 	Departs bool
+	// Breached is the placement that was breached when it was taken out, and that holds the others; empty for none.
+	Breached string
 	// Until is when to run again although nothing else happens; zero for never.
 	Until time.Time
 }

@@ -28,6 +28,10 @@ func (r *run) begin() {
 		r.record.Missing = 0
 		return
 	}
+	if r.in.Continues && r.in.Record.FinishedTime == nil {
+		r.resume()
+		return
+	}
 	now := metav1.NewMicroTime(r.in.Now)
 	r.record = &clusterv1alpha1.RolloutRecord{Revision: r.in.Revision, StartedTime: now, ObservedTime: now}
 	for _, placement := range r.in.Placements {
@@ -42,6 +46,29 @@ func (r *run) begin() {
 	}
 }
 
+// resume goes on with the record of the template before its overrides changed. A failure counts on, and a mandatory group has to be proven
+// anew. A cluster that has to be written again starts again.
+func (r *run) resume() {
+	r.record = r.in.Record.DeepCopy()
+	r.record.Revision, r.record.Missing = r.in.Revision, 0
+	for i := range r.record.Placements {
+		gates := r.record.Placements[i].Gates
+		for j := range gates {
+			gates[j].Passed, gates[j].Succeeded = "", 0
+		}
+	}
+	for i := range r.record.Clusters {
+		entry := r.record.Clusters[i]
+		if c := r.clusters[entry.Name]; c != nil && c.State == rollout.StateToApply {
+			entry.StartedTime, entry.SucceededTime, entry.Reached = metav1.NewMicroTime(r.in.Now), nil, false
+		}
+		r.entries[entry.Name] = &entry
+	}
+	for _, placement := range r.in.Placements {
+		r.placement(placement.Name)
+	}
+}
+
 // adopt takes a cluster that has the change before the record begins.
 func (r *run) adopt(c *Cluster) {
 	if c.Placement == NoPlacement || c.State == rollout.StateToApply || c.State == rollout.StateSkip {
@@ -49,6 +76,10 @@ func (r *run) adopt(c *Cluster) {
 	}
 	group := r.group(r.in.Placements[c.Placement].Name, c.Group)
 	group.Started++
+	if r.in.Continues { // the template has finished with other overrides, and this cluster has it
+		group.Succeeded++
+		return
+	}
 	if c.State == rollout.StateSucceeded && !r.in.Now.Before(c.Since.Add(r.paceOf(c.Placement).MinSuccessTime)) {
 		group.Succeeded++
 		return
@@ -93,7 +124,8 @@ func (r *run) placement(name string) *clusterv1alpha1.PlacementRolloutRecord {
 	}
 	out := clusterv1alpha1.PlacementRolloutRecord{Name: name}
 	if at := r.position(name); at != NoPlacement {
-		out.Generation, out.Base, out.Total = r.in.Placements[at].DecidedGeneration, r.selected(at), r.added(at)
+		of := &r.in.Placements[at]
+		out.Generation, out.UID, out.Base, out.Total = of.DecidedGeneration, of.UID, r.selected(at), r.added(at)
 	}
 	r.record.Placements = append(r.record.Placements, out)
 	return &r.record.Placements[len(r.record.Placements)-1]

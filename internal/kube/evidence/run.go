@@ -110,6 +110,9 @@ func (r *run) watchInterval() time.Duration {
 // decide computes the step of each placement. A breach of a placement holds the others, also once the placement was taken out.
 func (r *run) decide() {
 	breached, former := -1, r.breachedFormer() >= 0
+	if former {
+		r.out.Breached = r.record.Placements[r.breachedFormer()].Name
+	}
 	for round := range 2 {
 		r.out.Steps = nil
 		for i, placement := range r.in.Placements {
@@ -290,6 +293,9 @@ func (r *run) again(entry *clusterv1alpha1.ClusterRolloutRecord) {
 // retry starts lost clusters that are back where a breach holds all others: nothing new starts with them, and their success ends the
 // breach.
 func (r *run) retry(frozen []bool) {
+	if r.open {
+		return // a cluster that is under way may have a place that no step counts
+	}
 	for i := range r.out.Steps {
 		step, strategy := &r.out.Steps[i], r.in.Placements[i].Strategy
 		if frozen[i] || !step.Breached && !step.Elsewhere || strategy != nil && strategy.Paused {
@@ -328,7 +334,7 @@ func (r *run) finish() {
 		}
 	case through < expected && !r.in.WithoutMissing:
 		r.record.Missing = expected - through
-		r.setPhase(rollout.PhaseWaiting)
+		r.setPhase(rollout.PhaseMissing)
 	case succeeded > 0:
 		r.record.FinishedTime = new(metav1.NewMicroTime(r.in.Now))
 	}

@@ -48,8 +48,8 @@ func Unmatched(step rollout.Step) string {
 func PhaseOrder(a, b rollout.Phase) int {
 	rank := map[rollout.Phase]int{
 		rollout.PhaseMisconfigured: 0, rollout.PhaseBreached: 1, rollout.PhaseFailed: 2, rollout.PhaseUndecided: 3, rollout.PhasePaused: 4,
-		rollout.PhaseUnproven: 5, rollout.PhaseUnapproved: 6, rollout.PhaseAdvancing: 7, rollout.PhaseWaiting: 8, rollout.PhaseSoaking: 9,
-		rollout.PhaseFinished: 10, rollout.PhaseEmpty: 11,
+		rollout.PhaseUnproven: 5, rollout.PhaseMissing: 6, rollout.PhaseUnapproved: 7, rollout.PhaseAdvancing: 8, rollout.PhaseWaiting: 9,
+		rollout.PhaseSoaking: 10, rollout.PhaseFinished: 11, rollout.PhaseEmpty: 12,
 	}
 	return cmp.Compare(rank[a], rank[b])
 }

@@ -21,6 +21,8 @@ const (
 	Breach Type = "Breach"
 	// UnprovenGroup means that no cluster of a mandatory group has proven a template: no later group starts.
 	UnprovenGroup Type = "UnprovenGroup"
+	// MissingClusters means that clusters which have to get a template are not selected: the rollout does not finish.
+	MissingClusters Type = "MissingClusters"
 	// Edit means that the last edit of a placement would leave it without clusters: they stay.
 	Edit Type = "Edit"
 	// Expression means that an expression fails on selected clusters, because a claim or score is missing: they stay for a time.
@@ -48,7 +50,7 @@ func Types() []Type {
 }
 
 // RolloutTypes returns the types that hold a rollout.
-func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup} }
+func RolloutTypes() []Type { return []Type{Breach, UnprovenGroup, MissingClusters} }
 
 // PlacementReasons returns the types that hold a placement, by the reason of the condition that reports it.
 func PlacementReasons() map[string]Type {
