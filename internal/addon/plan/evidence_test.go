@@ -435,7 +435,8 @@ func TestARolloutWaitsForClustersThatAreMissing(t *testing.T) {
 	w.reports("a", true)
 	w.passes(t)
 	w.expect(t, "a=2", "True/Progressing")
-	if want := "1 cluster that the rollout began with, or that an edit added, not selected now"; !strings.Contains(w.message(), want) || w.good() != "1" {
+	const want = "1 cluster that the rollout began with, or that an edit added, not selected now"
+	if !strings.Contains(w.message(), want) || w.good() != "1" {
 		t.Errorf("%q lacks %q; last known good %s", w.message(), want, w.good())
 	}
 	object.Generation, object.Status.Conditions[0].ObservedGeneration = 2, 2

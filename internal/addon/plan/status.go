@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,7 +161,9 @@ func (p *planner) progressing(placement int, counts counts) metav1.Condition {
 		out.Reason = addonv1alpha1.ProgressingReasonCompleted
 	case s.step.Phase == rollout.PhaseBreached:
 		out.Reason = addonv1alpha1.ProgressingReasonFailed
-	case s.step.Phase == rollout.PhaseMissing || s.step.Phase == rollout.PhaseAdvancing || s.step.Phase == rollout.PhaseWaiting || s.step.Phase == rollout.PhaseSoaking:
+	case slices.Contains([]rollout.Phase{
+		rollout.PhaseMissing, rollout.PhaseAdvancing, rollout.PhaseWaiting, rollout.PhaseSoaking,
+	}, s.step.Phase):
 		out.Status, out.Reason = metav1.ConditionTrue, addonv1alpha1.ProgressingReasonProgressing
 	}
 	parts := []string{s.message()}

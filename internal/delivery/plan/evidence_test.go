@@ -536,7 +536,8 @@ func TestOnePhaseForTheEnd(t *testing.T) {
 	w.selects("p", "a b")
 	w.agents(t, "a b", healthy, w.now)
 	w.runTo(t, w.now.Add(time.Minute))
-	w.expectCondition(t, "Progressing", "False", "ClustersMissing", "1 cluster that the rollout began with, or that an edit added, not selected now")
+	w.expectCondition(t, "Progressing", "False", "ClustersMissing",
+		"1 cluster that the rollout began with, or that an edit added, not selected now")
 }
 
 // TestHoldsAreOnRecord: a breach and an unproven group hold a set both, and each keeps the time when it began.

@@ -749,7 +749,8 @@ func entries(status *workv1alpha1.ManifestWorkReplicaSetStatus, hash string) map
 
 // finished reports whether the template counts as finished by a status.
 func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus, hash string) bool {
-	return status.CurrentRevision == hash || status.Rollout != nil && strings.HasPrefix(status.Rollout.Revision, hash) && status.Rollout.FinishedTime != nil
+	record := status.Rollout
+	return status.CurrentRevision == hash || record != nil && strings.HasPrefix(record.Revision, hash) && record.FinishedTime != nil
 }
 
 // check compares a plan with the facts.

@@ -17,12 +17,7 @@ func (r *run) holds() {
 	if r.record.FinishedTime != nil {
 		return
 	}
-	if at := r.breachedFormer(); at >= 0 {
-		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldBreach, Placement: r.record.Placements[at].Name})
-	}
-	if r.record.Missing > 0 {
-		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldMissing, Placement: r.in.Placements[0].Name})
-	}
+	r.holdAll(former)
 	for i := range r.out.Steps {
 		name, step := r.in.Placements[i].Name, &r.out.Steps[i]
 		if step.Phase == rollout.PhaseUndecided {
@@ -41,6 +36,16 @@ func (r *run) holds() {
 				Type: clusterv1alpha1.HoldUnprovenGroup, Placement: name, MandatoryDecisionGroup: *step.Unproven,
 			})
 		}
+	}
+}
+
+// holdAll puts on record what holds all placements: the breach of a placement that was taken out, and clusters that are missing.
+func (r *run) holdAll(former []clusterv1alpha1.RolloutHold) {
+	if at := r.breachedFormer(); at >= 0 {
+		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldBreach, Placement: r.record.Placements[at].Name})
+	}
+	if r.record.Missing > 0 {
+		r.hold(former, clusterv1alpha1.RolloutHold{Type: clusterv1alpha1.HoldMissing, Placement: r.in.Placements[0].Name})
 	}
 }
 
