@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -22,11 +23,18 @@ func TestTheStatusPatchLeavesNothing(t *testing.T) {
 		CurrentRevision: "1", UpdateRevision: "2", AbortedTime: &metav1.Time{Time: at.Time},
 		PlacementsSummary: []workv1alpha1.PlacementSummary{{Name: "p"}},
 		Rollout: &clusterv1alpha1.RolloutRecord{
-			Revision: "2", StartedTime: at, ObservedTime: at, FinishedTime: &at,
+			Revision: "2", StartedTime: at, ObservedTime: at, FinishedTime: &at, Returned: &at, Missing: 2,
+			Holds:      []clusterv1alpha1.RolloutHold{{Type: clusterv1alpha1.HoldMissing, Placement: "p"}},
 			Placements: []clusterv1alpha1.PlacementRolloutRecord{{Name: "p", Total: 3, Base: 3}},
 			Clusters:   []clusterv1alpha1.ClusterRolloutRecord{{Name: "a", Phase: clusterv1alpha1.ClusterInFlight, StartedTime: at}},
 		},
 	}}
+	record := reflect.ValueOf(*before.Status.Rollout)
+	for i := range record.NumField() {
+		if record.Field(i).IsZero() {
+			t.Errorf("the test leaves %s out", record.Type().Field(i).Name)
+		}
+	}
 	for sentence, record := range map[string]*clusterv1alpha1.RolloutRecord{
 		"no record":       nil,
 		"an empty record": {Revision: "3", StartedTime: at},
