@@ -295,6 +295,7 @@ func TestHoldsAreShown(t *testing.T) {
 	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{
 		Holds: []clusterv1alpha1.RolloutHold{{Type: clusterv1alpha1.HoldBreach, Placement: "fleet", Since: metav1.NewTime(now)}},
 	}
+	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: "fleet"}}
 	bundle := demo(t)
 	bundle.WorkSets = append(bundle.WorkSets, set)
 	clusterSet := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "live"}}

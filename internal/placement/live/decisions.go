@@ -41,10 +41,14 @@ func (s *Stored) decided(key fleet.Key) []fleet.Slice {
 	if !decidedHere {
 		return out
 	}
-	stored := len(out)
-	for _, inherited := range p.inherited {
-		if !slices.ContainsFunc(out[:stored], func(own fleet.Slice) bool { return own.Number == inherited.Number }) {
-			out = append(out, inherited)
+	return addSlices(out, p.inherited...)
+}
+
+// addSlices adds the slices whose number no other has.
+func addSlices(out []fleet.Slice, added ...fleet.Slice) []fleet.Slice {
+	for _, slice := range added {
+		if !slices.ContainsFunc(out, func(other fleet.Slice) bool { return other.Number == slice.Number }) {
+			out = append(out, slice)
 		}
 	}
 	return out
@@ -80,6 +84,9 @@ func (s *Stored) beginInheritances(now time.Time) {
 // bequeath keeps the decisions of a placement that is being deleted for a placement of the same name.
 func (s *Stored) bequeath(key fleet.Key) {
 	decided, with := s.decided(key), s.goesWithDefinition()
+	if p := s.placements[key]; p != nil {
+		decided = addSlices(decided, p.dropped...)
+	}
 	switch {
 	case !s.ready || len(decided) == 0:
 	case with:

@@ -133,7 +133,7 @@ func (s *Stored) compile(key fleet.Key) (p *placementState, known bool) {
 // initialize takes the existing slices of a placement as written by this process: those with its name that no other
 // placement controls. It runs once, before the first decision.
 func (s *Stored) initialize(key fleet.Key, p *placementState) {
-	p.initialized, p.attempts = true, attempts{}
+	p.initialized, p.attempts, p.dropped = true, attempts{}, nil
 	for name := range s.slicesOf[key] {
 		slice := s.slices[name]
 		if slice.cached == nil {

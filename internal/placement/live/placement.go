@@ -37,6 +37,8 @@ type placementState struct {
 	reach  []*fleet.Set
 	// inherited are the decisions of a placement of the same name that was deleted shortly before, until a plan is stored.
 	inherited []fleet.Slice
+	// dropped are slices that went before the first decision: the informer may show that before it shows that the placement is deleted.
+	dropped []fleet.Slice
 	// initialized is set once the slices found at the start count as written by this process.
 	initialized bool
 	// inProgress is set between Gather and Finish.
@@ -141,7 +143,7 @@ func (s *Stored) removePlacement(key fleet.Key) {
 // release drops what this process stored of a placement that it no longer decides.
 func (s *Stored) release(key fleet.Key, p *placementState) {
 	p.own.Reset()
-	p.initialized, p.attempts, p.inherited = false, nil, nil
+	p.initialized, p.attempts, p.inherited, p.dropped = false, nil, nil, nil
 	s.resetWrites(key)
 	s.publishDecisions(key)
 }

@@ -61,6 +61,9 @@ func (s *Stored) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 		return
 	}
 	slice.own.ObserveDelete(object.UID)
+	if p := s.placements[slice.owner]; p != nil && slice.cached != nil && s.ready && p.managed() && !p.initialized {
+		p.dropped = addSlices(p.dropped, plan.ReadSlice(slice.cached))
+	}
 	slice.cached = nil
 	s.sliceObserved(name, slice)
 	s.deleteIfGone(name, slice)

@@ -529,6 +529,20 @@ func TestWithdrawals(t *testing.T) {
 			h.clock.Step(testGrace - 1)
 			h.place(p)
 		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
+		"a placement that a new process has not decided is made anew, and its slices go first": {func(h *hub) {
+			h.restart()
+			for _, s := range h.state.SlicesOf(all) {
+				delete(h.state.Slices, sliceKey(s))
+				h.DeleteSlice(s)
+			}
+			p := h.unplace(all).DeepCopy()
+			for name := range h.state.Clusters {
+				h.put(enginetest.Cluster(name).In(h.state.Clusters[name].Labels[clusterv1beta2.ClusterSetLabel]).Taint("k", "NoSelectIfNew",
+					enginetest.Epoch).Obj())
+			}
+			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
+			h.place(p)
+		}, []string{"c1", "c2", "c3", "c4", "c5", "c6"}},
 		"a placement is made anew after the grace": {func(h *hub) {
 			p := h.unplace(all).DeepCopy()
 			for name := range h.state.Clusters {
