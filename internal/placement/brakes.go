@@ -60,7 +60,7 @@ func (b *brakes) decide(key fleet.Key, input live.Input) (result *engine.Result,
 		return run(input.Snapshot, past), nil
 	}
 	return b.brake.Decide(brake.Attempt{
-		Key: key, Snapshot: input.Snapshot, Past: past, Kept: input.Braked, Decide: run,
+		Key: key, Snapshot: input.Snapshot, Past: past, Kept: input.Braked, Decide: run, Anew: input.Anew,
 		SameReach: func(decided *engine.Result) bool { return live.SameReach(input.Reach, decided.Trace.Reach()) },
 	})
 }

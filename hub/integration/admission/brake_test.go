@@ -20,7 +20,7 @@ import (
 func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	requireWebhooks(t)
 	stopManager()
-	startManager(t, "--withdrawal-grace=0")
+	startManager(t)
 	t.Cleanup(stopManager)
 	administrator, namespace := admin(t), shared.Namespace(t)
 	hub := kit.New(t, shared)
@@ -51,6 +51,10 @@ func TestABrakeKeepsASetFromLosingMostOfItsClusters(t *testing.T) {
 	hub.MustMerge(p, `{"spec":{"predicates":null}}`)
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse,
 		clusterv1beta1.ReasonSucceedConfigured)
+	hub.AwaitSelected(namespace, p.Name, kept...)
+	hub.MustDelete(kit.Placement(namespace, p.Name)) // what is made anew with the same spec is no edit
+	administrator.mustCreate(t, placement(namespace, p.Name, map[string]any{}))
+	hub.AwaitCondition(p, clusterv1beta1.PlacementConditionHeld, metav1.ConditionTrue, clusterv1beta1.ReasonBraked)
 	hub.AwaitSelected(namespace, p.Name, kept...)
 	stopManager()
 	startManager(t, "--withdrawal-grace=0")

@@ -32,6 +32,8 @@ const (
 	taintKey, taintEffect = "example.com/maintenance", "NoSelect"
 	// explanations follow the decisions within explainTimeout.
 	explainTimeout, explainInterval = 5 * time.Second, 50 * time.Millisecond
+	// cacheDelay is how far the cache of the manager is behind the API server at most.
+	cacheDelay = 500 * time.Millisecond
 )
 
 var errNoPlacement = errors.New("the examples have no Placement, so there is nothing to decide")

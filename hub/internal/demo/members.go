@@ -91,6 +91,12 @@ func (m *members) story(ctx context.Context) error {
 			return err
 		}
 	}
+	// The manager reads its cache, which is behind the API server by a moment: else it would choose from some of the members.
+	select {
+	case <-time.After(cacheDelay):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	steps, err := scenario.Read(membersFiles) // the placements, then what is delivered, then a broken version of it
 	if err != nil {
 		return err

@@ -13,6 +13,8 @@ type Attempt struct {
 	Past     ledger.Ledger
 	// Kept are the clusters that a brake has kept in the last decision, each with the reason.
 	Kept map[string]string
+	// Anew is set if the placement was made anew with the same spec since its last decision: what it loses counts as if it had stayed.
+	Anew bool
 	// SameReach reports whether a result has chosen from the sets of the last decision, with the same selectors.
 	SameReach func(*engine.Result) bool
 	// Decide runs the engine.
@@ -58,7 +60,7 @@ func (a *Attempt) decision(of *engine.Result) Decision {
 	}
 	return Decision{
 		Key: a.Key, Departures: of.Departures(HealthTaint), Kept: a.Kept, Snapshot: a.Snapshot,
-		SameSpec: a.Past.SameSpec, SameReach: a.SameReach(of),
+		SameSpec: a.Past.SameSpec || a.Anew, SameReach: a.SameReach(of),
 	}
 }
 

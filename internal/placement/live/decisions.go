@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,6 +59,10 @@ func addSlices(out []fleet.Slice, added ...fleet.Slice) []fleet.Slice {
 // them.
 type inheritance struct {
 	slices []fleet.Slice
+	// spec, braked and reach are those of the last decision.
+	spec   *clusterv1beta1.PlacementSpec
+	braked map[string]string
+	reach  []*fleet.Set
 	// until is zero while the definition of placements or of slices is gone.
 	until time.Time
 }
@@ -83,16 +88,18 @@ func (s *Stored) beginInheritances(now time.Time) {
 
 // bequeath keeps the decisions of a placement that is being deleted for a placement of the same name.
 func (s *Stored) bequeath(key fleet.Key) {
-	decided, with := s.decided(key), s.goesWithDefinition()
-	if p := s.placements[key]; p != nil {
-		decided = addSlices(decided, p.dropped...)
+	p, out, with := s.placements[key], inheritance{slices: s.decided(key)}, s.goesWithDefinition()
+	if p != nil {
+		out.slices = addSlices(out.slices, p.dropped...)
+		out.spec, out.braked, out.reach = &p.cached.Spec, p.braked, p.reach
 	}
 	switch {
-	case !s.ready || len(decided) == 0:
+	case !s.ready || len(out.slices) == 0:
 	case with:
-		s.setInheritance(key, inheritance{slices: decided})
+		s.setInheritance(key, out)
 	case s.grace > 0:
-		s.setInheritance(key, inheritance{decided, s.clock.Now().Add(s.grace)})
+		out.until = s.clock.Now().Add(s.grace)
+		s.setInheritance(key, out)
 	}
 }
 
@@ -125,14 +132,18 @@ func (f *Fleet) bequeathed(slices []fleet.Slice, by int) {
 	}
 }
 
-// inherit returns the decisions from which a new placement starts; none if no placement of its name was deleted within the grace.
-func (s *Stored) inherit(key fleet.Key) []fleet.Slice {
+// inherit returns a new placement with the decisions from which it starts; without any if no placement of its name was deleted within the
+// grace.
+func (s *Stored) inherit(object *clusterv1beta1.Placement) *placementState {
+	key, out := placementKey(object), &placementState{cached: object, specCount: 1}
 	found, known := s.inheritances[key]
 	s.endInheritance(key)
 	if !known || found.ended(s.clock.Now()) {
-		return nil
+		return out
 	}
-	return found.slices
+	out.inherited, out.braked, out.reach = found.slices, found.braked, found.reach
+	out.anew = found.spec != nil && equality.Semantic.DeepEqual(*found.spec, object.Spec)
+	return out
 }
 
 // setDecisions records what Stored counts as the decisions of a placement. Unmanaged are the clusters in slices that Berth wrote and

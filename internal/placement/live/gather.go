@@ -31,6 +31,8 @@ type Input struct {
 	// the first decision of this process.
 	Braked map[string]string
 	Reach  []*fleet.Set
+	// Anew is set if the placement has the decisions of a deleted one with the same name and spec.
+	Anew bool
 }
 
 // Ledger returns the ledger of the last decision.
@@ -159,7 +161,7 @@ func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]}, Failing: p.failing,
-		Braked: p.braked, Reach: p.reach,
+		Braked: p.braked, Reach: p.reach, Anew: p.anew,
 	}
 }
 

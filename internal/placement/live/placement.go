@@ -37,6 +37,8 @@ type placementState struct {
 	reach  []*fleet.Set
 	// inherited are the decisions of a placement of the same name that was deleted shortly before, until a plan is stored.
 	inherited []fleet.Slice
+	// anew is set until then if that placement had the same spec.
+	anew bool
 	// dropped are slices that went before the first decision: the informer may show that before it shows that the placement is deleted.
 	dropped []fleet.Slice
 	// initialized is set once the slices found at the start count as written by this process.
@@ -73,7 +75,7 @@ func (s *Stored) SetPlacement(object *clusterv1beta1.Placement) {
 		known = false
 	}
 	if !known {
-		s.placements[key] = &placementState{cached: object, specCount: 1, inherited: s.inherit(key)}
+		s.placements[key] = s.inherit(object)
 		s.reassignOwners(key)
 		s.specChanged(key, created)
 		return
@@ -143,7 +145,7 @@ func (s *Stored) removePlacement(key fleet.Key) {
 // release drops what this process stored of a placement that it no longer decides.
 func (s *Stored) release(key fleet.Key, p *placementState) {
 	p.own.Reset()
-	p.initialized, p.attempts, p.inherited, p.dropped = false, nil, nil, nil
+	p.initialized, p.attempts, p.inherited, p.anew, p.dropped = false, nil, nil, false, nil
 	s.resetWrites(key)
 	s.publishDecisions(key)
 }

@@ -89,7 +89,7 @@ func (s *Stored) AfterApply(found plan.Stored, written plan.Plan) {
 		}
 	}
 	clear(p.attempts)
-	p.inherited = nil
+	p.inherited, p.anew = nil, false
 	if !reported {
 		p.own.Accept(found.Placement)
 	}
