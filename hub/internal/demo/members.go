@@ -92,10 +92,9 @@ func (m *members) story(ctx context.Context) error {
 		}
 	}
 	// The manager reads its cache, which is behind the API server by a moment: else it would choose from some of the members.
-	select {
-	case <-time.After(cacheDelay):
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	passed := func(context.Context) (bool, error) { return true, nil }
+	if err := wait.PollUntilContextTimeout(ctx, cacheDelay, memberTimeout, false, passed); err != nil {
+		return fmt.Errorf("waiting for the cache of the manager: %w", err)
 	}
 	steps, err := scenario.Read(membersFiles) // the placements, then what is delivered, then a broken version of it
 	if err != nil {

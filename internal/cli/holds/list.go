@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,7 +93,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	if o.all {
 		key.Namespace = ""
 	}
-	found, refused, err := find(ctx, hub, key.Namespace)
+	found, hidden, err := find(ctx, hub, key.Namespace)
 	if err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	found = append(found, graces...)
 	sort(found)
-	for _, kind := range refused {
-		printer.Printf(o.streams.ErrOut, "Warning: you may not list %s, so their holds are not shown\n", kind)
+	for _, why := range hidden {
+		printer.Printf(o.streams.ErrOut, "Warning: %s, so their holds are not shown\n", why)
 	}
 	return printer.WriteBuffered(o.streams.Out, func(w io.Writer) error {
 		if o.output.Form != "table" {
@@ -133,23 +134,25 @@ func sort(found []hold.Hold) {
 	})
 }
 
-// find returns the holds that are stored, of a namespace, or of all where it is empty. Refused are the kinds that the user may not list; it
-// is an error if these are all.
-func find(ctx context.Context, hub client.Reader, namespace string) (found []hold.Hold, refused []string, err error) {
+// find returns the holds that are stored, of a namespace, or of all where it is empty. Hidden has the reason for each kind that the user
+// may not list or whose definition is missing; it is an error if these are all.
+func find(ctx context.Context, hub client.Reader, namespace string) (found []hold.Hold, hidden []string, err error) {
 	out, listers := []hold.Hold{}, listersOf(hub, namespace)
 	for _, lister := range listers {
 		err := lister.list(ctx, func(holds ...hold.Hold) { out = append(out, holds...) })
 		switch {
 		case apierrors.IsForbidden(err):
-			refused = append(refused, lister.kind)
-			if len(refused) == len(listers) {
-				return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
-			}
+			hidden = append(hidden, "you may not list "+lister.kind)
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			hidden = append(hidden, "the hub has no definition of "+lister.kind)
 		case err != nil:
 			return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
 		}
+		if len(hidden) == len(listers) {
+			return nil, nil, fmt.Errorf("listing %s: %w", lister.kind, err)
+		}
 	}
-	return out, refused, nil
+	return out, hidden, nil
 }
 
 // lister lists the holds of a kind.
