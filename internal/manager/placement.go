@@ -25,5 +25,8 @@ func (m *managerBuilder) edits() placementwebhook.Edits {
 	if emptying == placement.FollowEmptyingEdits {
 		return placementwebhook.Edits{}
 	}
-	return placementwebhook.Edits{Unknown: m.record.Unknown, Lost: m.record.Lost, Held: emptying == placement.HoldEmptyingEdits}
+	return placementwebhook.Edits{
+		Unknown: m.record.Unknown, Lost: m.record.Lost, HeldByReference: m.record.HeldByReference,
+		Held: emptying == placement.HoldEmptyingEdits,
+	}
 }

@@ -86,8 +86,12 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 		}}}
 	})
 	unknown := `no cluster in reach has the label "environmentt" (4 have "environment")`
-	if !slices.Contains(warnings, unknown) {
-		t.Errorf("the warnings are %q, want one of them %q", warnings, unknown)
+	held := fmt.Sprintf("this edit names what no cluster in reach has; the %d selected clusters stay until a cluster has it, or: "+
+		"kubectl berth holds release placement/p -n %s --hold Reference --reason WHY", len(clusters), namespace)
+	for _, want := range []string{unknown, held} {
+		if !slices.Contains(warnings, want) {
+			t.Errorf("the warnings are %q, want one of them %q", warnings, want)
+		}
 	}
 	hub.AwaitObservedCondition(p, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, clusterv1beta1.ReasonReferenceHeld)
 	hub.AwaitSelected(namespace, "p", clusters...)

@@ -27,6 +27,8 @@ type Edits struct {
 	// Lost returns how many clusters the next decision would take away, how many the placement has, and how many it would have then. Ok is
 	// false where that is not known. Nil: no edit is warned of.
 	Lost func(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool)
+	// HeldByReference reports whether what is selected stays, since the spec names what no cluster in reach has; nil: never.
+	HeldByReference func(after *clusterv1beta1.Placement, compiled *program.Program) bool
 	// Held is set if an edit that leaves no cluster is held until it is confirmed.
 	Held bool
 }

@@ -40,6 +40,9 @@ func (e Edits) Warnings(after *clusterv1beta1.Placement, compiled *program.Progr
 	switch {
 	case !ok || lost == 0:
 		return nil
+	case e.HeldByReference != nil && e.HeldByReference(after, compiled):
+		return []string{fmt.Sprintf("this edit names what no cluster in reach has; the %d selected clusters stay until a cluster has it, or: "+
+			"kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY", selected, after.Name, after.Namespace)}
 	case lost == selected && then > 0:
 		return []string{fmt.Sprintf("this edit takes away all %d selected clusters, for %d others", selected, then)}
 	case lost == selected && e.Held && wanted && !clusterv1beta1.EmptyingConfirmed(after):

@@ -82,6 +82,7 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		lost, selected int
 		then           int
 		unknown, holds bool
+		referenced     bool
 		number         *int32
 		annotations    map[string]string
 		want           []string
@@ -93,6 +94,11 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 		"all are exchanged, which is not held": {
 			lost: 20, selected: 20, then: 3, holds: true,
 			want: []string{"this edit takes away all 20 selected clusters, for 3 others"},
+		},
+		"a name is unknown, and held": {
+			lost: 20, selected: 20, then: 3, referenced: true,
+			want: []string{"this edit names what no cluster in reach has; the 20 selected clusters stay until a cluster has it, or: " +
+				"kubectl berth holds release placement/p -n team --hold Reference --reason WHY"},
 		},
 		"the only one is lost": {lost: 1, selected: 1, want: []string{"this edit leaves none of 1 selected clusters"}},
 		"more than half": {
@@ -121,7 +127,7 @@ func TestAnEditThatLosesClustersIsWarnedOf(t *testing.T) {
 			object.Spec.NumberOfClusters, object.Annotations = tc.number, tc.annotations
 			edits := placement.Edits{Held: tc.holds, Lost: func(*clusterv1beta1.Placement, *program.Program) (int, int, int, bool) {
 				return tc.lost, tc.selected, tc.then, !tc.unknown
-			}}
+			}, HeldByReference: func(*clusterv1beta1.Placement, *program.Program) bool { return tc.referenced }}
 			if diff := cmp.Diff(tc.want, edits.Warnings(object, &program.Program{})); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}

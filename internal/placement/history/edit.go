@@ -68,23 +68,44 @@ func (r *Record) LossByBinding(namespace, set string) live.Loss {
 	return leads.stored.LossByBinding(namespace, set)
 }
 
-// Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it would
-// have then. Ok is false where that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
-func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool) {
+// edited decides a placement with another spec, by some of the rules of the hub. Ok is false where that is not possible.
+func (r *Record) edited(
+	after *clusterv1beta1.Placement, compiled *program.Program, rules func(fleet.Rules) fleet.Rules,
+) (result *engine.Result, ok bool) {
 	leads := r.leader.Load()
 	if leads == nil || compiled == nil {
-		return 0, 0, 0, false
+		return nil, false
 	}
 	key := fleet.Key{Namespace: after.Namespace, Name: after.Name}
 	now, known := leads.stored.Peek(key, r.options.Clock.Now())
 	if !known || now.Stored.Placement.UID != after.UID {
-		return 0, 0, 0, false
+		return nil, false
 	}
 	snapshot := *now.Snapshot
-	snapshot.Rules = fleet.Rules{} // what is held counts as lost: the caller reports the hold
+	snapshot.Rules = rules(snapshot.Rules)
 	past := now.Ledger()
 	past.SameSpec, past.Braked = false, nil // a brake keeps nothing that an edit removes
-	result := engine.Decide(&snapshot, key, compiled, nil, past)
+	past.ReferencesConfirmed, past.Confirmed = clusterv1beta1.ReferencesConfirmed(after), clusterv1beta1.EmptyingConfirmed(after)
+	return engine.Decide(&snapshot, key, compiled, nil, past), true
+}
+
+// HeldByReference reports whether a placement with another spec would keep what is selected, since the spec names what no cluster in reach
+// has.
+func (r *Record) HeldByReference(after *clusterv1beta1.Placement, compiled *program.Program) bool {
+	result, ok := r.edited(after, compiled, func(all fleet.Rules) fleet.Rules {
+		return fleet.Rules{HoldUnknownReferences: all.HoldUnknownReferences}
+	})
+	return ok && result.Misconfigured.Reason == clusterv1beta1.ReasonReferenceHeld
+}
+
+// Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it would
+// have then. What is held counts as lost: the caller reports the hold. Ok is false where that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
+func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool) {
+	result, ok := r.edited(after, compiled, func(fleet.Rules) fleet.Rules { return fleet.Rules{} })
+	if !ok {
+		return 0, 0, 0, false
+	}
+	key, snapshot := result.Key, result.Trace.Snapshot
 	stay := map[string]bool{}
 	for _, name := range result.Clusters() {
 		stay[name] = true
