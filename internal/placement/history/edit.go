@@ -98,8 +98,9 @@ func (r *Record) HeldByReference(after *clusterv1beta1.Placement, compiled *prog
 	return ok && result.Misconfigured.Reason == clusterv1beta1.ReasonReferenceHeld
 }
 
-// Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it would
-// have then. What is held counts as lost: the caller reports the hold. Ok is false where that is not known: only the leader has the fleet at hand, and a new placement has no clusters.
+// Lost returns how many clusters the next decision would take away if a placement had another spec, how many it has, and how many it
+// would have then. What is held counts as lost: the caller reports the hold. Ok is false where that is not known: only the leader has the
+// fleet at hand, and a new placement has no clusters.
 func (r *Record) Lost(after *clusterv1beta1.Placement, compiled *program.Program) (lost, selected, then int, ok bool) {
 	result, ok := r.edited(after, compiled, func(fleet.Rules) fleet.Rules { return fleet.Rules{} })
 	if !ok {
