@@ -339,12 +339,22 @@ func StartWithoutFormer(set *workv1alpha1.ManifestWorkReplicaSet, reason string,
 		return nil, fmt.Errorf("%w: set %s/%s", errNotHeld, set.Namespace, set.Name)
 	}
 	return func(decided *rolloutv1alpha1.RolloutControlSpec, by string) bool {
-		if decided.WithoutFormer != nil && decided.WithoutFormer.Revision == revision {
-			return false
-		}
-		decided.WithoutFormer = &rolloutv1alpha1.TemplateDecision{Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now)}
-		return true
+		return decideTemplate(&decided.WithoutFormer, set, rolloutv1alpha1.TemplateDecision{
+			Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now),
+		})
 	}, nil
+}
+
+// decideTemplate stores a decision about the present rollout of a template, and reports whether it was not stored before.
+func decideTemplate(at **rolloutv1alpha1.TemplateDecision, set *workv1alpha1.ManifestWorkReplicaSet,
+	decided rolloutv1alpha1.TemplateDecision,
+) bool {
+	decided.StartedTime = plan.StartedTime(set.Status.Rollout, decided.Revision)
+	if former := *at; former != nil && former.Revision == decided.Revision && !isPast(former.StartedTime, decided.StartedTime) {
+		return false
+	}
+	*at = &decided
+	return true
 }
 
 // FinishWithoutMissing lets the rollout of the present template of a set finish without the clusters that are missing. It is an error where
@@ -358,14 +368,9 @@ func FinishWithoutMissing(set *workv1alpha1.ManifestWorkReplicaSet, reason strin
 		return nil, fmt.Errorf("%w: set %s/%s", errNoneMissing, set.Namespace, set.Name)
 	}
 	return func(decided *rolloutv1alpha1.RolloutControlSpec, by string) bool {
-		former, started := decided.WithoutMissing, plan.StartedTime(set.Status.Rollout, revision)
-		if former != nil && former.Revision == revision && !isPast(former.StartedTime, started) {
-			return false
-		}
-		decided.WithoutMissing = &rolloutv1alpha1.TemplateDecision{
-			Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now), StartedTime: started,
-		}
-		return true
+		return decideTemplate(&decided.WithoutMissing, set, rolloutv1alpha1.TemplateDecision{
+			Revision: revision, By: by, Reason: reason, Time: metav1.NewMicroTime(now),
+		})
 	}, nil
 }
 

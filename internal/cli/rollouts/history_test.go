@@ -319,6 +319,12 @@ func TestStartWithoutFormer(t *testing.T) {
 	if !change(decided, "jane") || decided.WithoutFormer == nil || *decided.WithoutFormer != want || change(decided, "jane") {
 		t.Errorf("%+v", decided)
 	}
+	started := metav1.NewMicroTime(now.Add(time.Hour))
+	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Revision: history[0].Hash, StartedTime: started}
+	decided.WithoutFormer.StartedTime = new(metav1.NewMicroTime(now)) // that of an earlier rollout
+	if !change(decided, "jane") || !decided.WithoutFormer.StartedTime.Equal(&started) || change(decided, "jane") {
+		t.Errorf("%+v", decided.WithoutFormer)
+	}
 }
 
 // TestUndoOfAReturn: where the set returns already, a return without a name would put the template back that was left.

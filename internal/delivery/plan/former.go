@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 )
 
@@ -19,16 +20,17 @@ func (p *planner) lacksFormer() bool {
 
 // startsWithoutFormer reports whether a person lets the present template start without a way back.
 func (p *planner) startsWithoutFormer() bool {
-	return p.in.Control != nil && p.in.Control.Spec.WithoutFormer != nil && p.in.Control.Spec.WithoutFormer.Revision == p.in.Hash
+	return p.in.Control != nil && p.decides(p.in.Control.Spec.WithoutFormer)
 }
 
 // finishesWithoutMissing reports whether a person lets the rollout of the present template finish without the clusters that are missing.
 func (p *planner) finishesWithoutMissing() bool {
-	if p.in.Control == nil || p.in.Control.Spec.WithoutMissing == nil {
-		return false
-	}
-	decided := p.in.Control.Spec.WithoutMissing
-	return p.counts(decided.Revision, decided.StartedTime)
+	return p.in.Control != nil && p.decides(p.in.Control.Spec.WithoutMissing)
+}
+
+// decides reports whether a decision is about the rollout of the present template. It may be nil.
+func (p *planner) decides(of *rolloutv1alpha1.TemplateDecision) bool {
+	return of != nil && p.counts(of.Revision, of.StartedTime)
 }
 
 // ApproveWithoutMissing returns the command that lets the rollout of a set finish without the clusters that are missing.

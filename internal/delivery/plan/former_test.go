@@ -3,10 +3,12 @@ package plan_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
@@ -151,6 +153,29 @@ func TestAHeldTemplateStartsOnce(t *testing.T) {
 				t.Errorf("after the end the reason is %q", got)
 			}
 		})
+	}
+}
+
+// TestAStartWithoutAFormerTemplateIsOfOneRollout: a decision about an earlier rollout of the same template lets nothing start.
+func TestAStartWithoutAFormerTemplateIsOfOneRollout(t *testing.T) {
+	w := newState(t, "p={type: All}")
+	w.unkept = causeUnkept
+	w.finishTemplate(t)
+	w.template("2")
+	w.pass(t)
+	this := w.set.Status.Rollout.StartedTime
+	earlier := metav1.NewMicroTime(this.Add(-time.Hour))
+	for sentence, test := range map[string]struct {
+		started *metav1.MicroTime
+		begins  bool
+	}{"of this rollout": {&this, true}, "of an earlier one": {&earlier, false}, "of every rollout": {nil, true}} {
+		in := w.input(t)
+		in.Control = &rolloutv1alpha1.RolloutControl{Spec: rolloutv1alpha1.RolloutControlSpec{
+			WithoutFormer: &rolloutv1alpha1.TemplateDecision{Revision: w.hash(t), StartedTime: test.started},
+		}}
+		if out := plan.Plan(in); out.Begins != test.begins {
+			t.Errorf("with a decision %s it begins %v, want %v", sentence, out.Begins, test.begins)
+		}
 	}
 }
 

@@ -1462,7 +1462,7 @@ func (s *story) editOverrides() {
 		s.note("no overrides")
 		return
 	}
-	s.overrides(s.t, `[{clusterSelector: {labelSelector: {matchLabels: {id: nobody}}}, targets: [{resource: configmaps, namespace: shop, `+
+	s.overrides(s.t, `[{clusterSelector: {labelSelector: {matchLabels: {id: none}}}, targets: [{resource: configmaps, namespace: shop, `+
 		`name: web}], patches: [{op: add, path: /data/x, value: y}]}]`)
 	s.note("an override for no cluster")
 }
