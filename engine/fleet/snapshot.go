@@ -3,6 +3,7 @@ package fleet
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -320,6 +321,21 @@ func (s *Snapshot) TotalDecisions() int {
 		out += s.DecisionCount(id)
 	}
 	return out
+}
+
+// TotalPairs returns the number of pairs of a namespace and a cluster that a placement of the namespace has selected. However many
+// placements a namespace has, it has no more pairs than clusters.
+func (s *Snapshot) TotalPairs() int {
+	out, namespace, clusters := 0, "", s.EmptySet()
+	s.decisions.Scan(func(key string, decided *placementDecisions) bool { // the placements of a namespace are side by side
+		if of, _, _ := strings.Cut(key, "/"); of != namespace {
+			out += int(clusters.Count()) //nolint:gosec // it is small
+			namespace, clusters = of, s.EmptySet()
+		}
+		decided.all.AddTo(clusters)
+		return true
+	})
+	return out + int(clusters.Count()) //nolint:gosec // it is small
 }
 
 // MaxDecisionCount returns the highest decision count of any cluster, after subtracting one from the count of each

@@ -86,10 +86,14 @@ type tally struct {
 	clusters   window[string]
 	placements window[fleet.Key]
 	decisions  window[decision]
-	// all is the number of decisions of the hub, with those that have left. It was counted at the given instant.
-	all       int
-	countedAt time.Time
+	pairs      window[pair]
+	// allDecisions and allPairs are those of the hub, with those that have left. They were counted at the given instant.
+	allDecisions, allPairs int
+	countedAt              time.Time
 }
+
+// pair is a cluster that a namespace has selected.
+type pair struct{ namespace, cluster string }
 
 type decision struct {
 	placement fleet.Key
@@ -238,22 +242,30 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 		id := ID{clusterv1beta2.GlobalClusterSetName, fact}
 		counted := b.tally(id)
 		counted.decisions.drop(now)
+		counted.pairs.drop(now)
 		if left := counted.decisions.count(); left == 0 || now.Sub(counted.countedAt) >= span {
-			counted.all, counted.countedAt = s.TotalDecisions()+left, now
+			counted.allDecisions, counted.allPairs, counted.countedAt = s.TotalDecisions()+left, s.TotalPairs()+counted.pairs.count(), now
 		}
 		counted.clusters.note(leaving.Cluster, now)
 		counted.placements.note(key, now)
 		counted.decisions.note(decision{key, leaving.Cluster}, now)
+		counted.pairs.note(pair{key.Namespace, leaving.Cluster}, now)
 		clusters, all := counted.clusters.count(), s.ClustersWith(fleet.TermExists).Count()
 		switch {
 		case all < minSize:
 		case exceeds(clusters, all):
 			b.engage(id, now, fmt.Sprintf("at least %d of %s would have left placements within %s", clusters, phrase.Count(all, "cluster"), span))
-		case clusters >= minClusters && counted.placements.count() >= minPlacements && exceeds(counted.decisions.count(), counted.all):
+		case clusters >= minClusters && counted.placements.count() >= minPlacements && counted.exceedsDecisions():
 			b.engage(id, now, fmt.Sprintf("at least %d of the %d decisions of the hub would have gone within %s", counted.decisions.count(),
-				counted.all, span))
+				counted.allDecisions, span))
 		}
 	}
+}
+
+// exceedsDecisions reports whether most decisions of the hub have left. So that a tenant with many placements of a few clusters engages no
+// brake for the others, most of what namespaces have selected must have left too, each cluster once a namespace.
+func (t *tally) exceedsDecisions() bool {
+	return exceeds(t.decisions.count(), t.allDecisions) && exceeds(t.pairs.count(), t.allPairs)
 }
 
 func exceeds(part, of int) bool { return part*100 > limit*of }

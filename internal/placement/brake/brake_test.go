@@ -172,6 +172,18 @@ func TestWhatIsNotCounted(t *testing.T) {
 			}
 			return out
 		},
+		"many placements of one namespace with three clusters": func(b *bench) []string {
+			for i := range 60 {
+				b.state.Add(enginetest.Placement("ns", fmt.Sprintf("p%d", i)).Obj())
+				b.state.Add(enginetest.Slice("ns", fmt.Sprintf("p%d", i), 1, "c00", "c01", "c02").Obj())
+			}
+			b.state.Add(enginetest.Placement("other", "all").Obj())
+			b.state.Add(enginetest.Slice("other", "all", 1, "c00", "c01", "c02", "c10", "c11", "c12").Obj())
+			for i := range 60 {
+				b.judge(fmt.Sprintf("p%d", i), b.leaving(engine.Claims, 0, 1, 2))
+			}
+			return b.judge("all", b.leaving(engine.Claims, 12))
+		},
 		"a set of nine clusters": func(b *bench) []string {
 			delete(b.state.Clusters, "c09")
 			return b.judge("p", b.leaving(engine.Labels, numbers(0, 9)...))
