@@ -55,6 +55,29 @@ func (t *Trace) expressionHeld() Condition {
 	if len(held) == 0 {
 		return Condition{}
 	}
+	return t.expressionCondition(held, "although an expression fails on them", fmt.Sprintf(
+		"The first leaves at %s, unless its claim or score comes back", t.failingUntil(held).UTC().Format(time.RFC3339)))
+}
+
+// failsEverywhere returns ExpressionHeld where an expression fails on every cluster, so that nothing is decided: the clusters among those
+// that stay on which it fails because a claim or score is missing; the zero Condition without any.
+func (t *Trace) failsEverywhere(stay *bitset.BitSet) Condition {
+	failing := t.failing()
+	var held []fleet.ID
+	for _, id := range t.Snapshot.ByName(stay) {
+		if _, fails := failing[id]; fails {
+			held = append(held, id)
+		}
+	}
+	if len(held) == 0 {
+		return Condition{}
+	}
+	return t.expressionCondition(held, "since an expression fails on every one", "They stay until the claim or score comes back, or the "+
+		"placement is edited")
+}
+
+// expressionCondition returns ExpressionHeld for some selected clusters, with why they stay and until when.
+func (t *Trace) expressionCondition(held []fleet.ID, why, until string) Condition {
 	problems, names := t.failing(), []string(nil)
 	for _, id := range held[:min(maxHeldNames, len(held))] {
 		names = append(names, t.Snapshot.Name(id)+" ("+problems[id]+")")
@@ -65,10 +88,9 @@ func (t *Trace) expressionHeld() Condition {
 	key := t.Program.Key
 	return Condition{
 		Type: clusterv1beta1.PlacementConditionExpressionHeld, Status: metav1.ConditionTrue, Reason: clusterv1beta1.ReasonValueMissing,
-		Message: truncated(fmt.Sprintf("%d selected ManagedClusters stay although an expression fails on them: %s. The first leaves at %s, "+
-			"unless its claim or score comes back. "+
+		Message: truncated(fmt.Sprintf("%d selected ManagedClusters stay %s: %s. %s. "+
 			"To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression --reason WHY",
-			len(held), strings.Join(names, ", "), t.failingUntil(held).UTC().Format(time.RFC3339), key.Name, key.Namespace)),
+			len(held), why, strings.Join(names, ", "), until, key.Name, key.Namespace)),
 	}
 }
 

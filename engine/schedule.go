@@ -40,7 +40,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	}
 	t.matched = filter.Predicates(p, basis.Scope, t.hold)
 	if t.matched.FailsEverywhere != "" {
-		return t.failedOverCost(basis, pluginPredicate+":"+t.matched.FailsEverywhere)
+		return t.failedEverywhere(basis, pluginPredicate+":"+t.matched.FailsEverywhere)
 	}
 	t.findStanding(incumbents)
 	if past.SameSpec {
@@ -53,7 +53,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	t.matched.In.InPlaceUnion(kept)
 	t.tiered = filter.Tiers(p, &t.matched, t.matched.In, kept)
 	if t.tiered.FailsEverywhere != "" {
-		return t.failedOverCost(basis, pluginTier+":"+t.tiered.FailsEverywhere)
+		return t.failedEverywhere(basis, pluginTier+":"+t.tiered.FailsEverywhere)
 	}
 	t.tolerated = filter.Taints(s, p, t.tiered.In, incumbents)
 	passed := t.tolerated.In
@@ -111,6 +111,15 @@ func (t *Trace) failedOverCost(basis program.EvaluationInput, problem string) *R
 	out := t.failed(problem)
 	if t.matched.Evaluation().Exceeded() {
 		t.Program.RecordOverrun(basis, problem, out.RecheckAt)
+	}
+	return out
+}
+
+// failedEverywhere is failedOverCost for predicates and tiers: the selected clusters are held on which a claim or score is missing.
+func (t *Trace) failedEverywhere(basis program.EvaluationInput, problem string) *Result {
+	out := t.failedOverCost(basis, problem)
+	if !t.matched.Evaluation().Exceeded() {
+		out.Failing, out.ExpressionHeld = t.failingNames(), t.failsEverywhere(out.Trace.kept)
 	}
 	return out
 }

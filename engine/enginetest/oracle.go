@@ -156,6 +156,12 @@ func (r *run) decide() Outcome {
 	if first.failure != "" {
 		out := r.keep(first.failure)
 		out.RecheckAt = earliest(first.matched)
+		if first.spent <= placementBudget {
+			out.Failing = slices.Sorted(maps.Keys(first.failing))
+			if everywhere := first.failsEverywhere(out.Groups); everywhere.Status != "" {
+				r.storeConditions(&out, everywhere)
+			}
+		}
 		return out
 	}
 	chosen, next := r.applyBudget(first, r.ideal(first))

@@ -121,6 +121,37 @@ func (v *view) expressionCondition(chosen map[string]bool) engine.Condition {
 	return out
 }
 
+// failsEverywhere returns ExpressionHeld where an expression fails on every cluster; it has no status without a selected cluster that lacks a
+// claim or score.
+func (v *view) failsEverywhere(kept []Group) engine.Condition {
+	stay := map[string]bool{}
+	for _, group := range kept {
+		for _, slice := range group.Slices {
+			for _, name := range slice.Clusters {
+				stay[name] = v.failing[name] != ""
+			}
+		}
+	}
+	maps.DeleteFunc(stay, func(_ string, fails bool) bool { return !fails })
+	if len(stay) == 0 {
+		return engine.Condition{}
+	}
+	var texts []string
+	for n, name := range slices.Sorted(maps.Keys(stay)) {
+		if n == 10 {
+			texts = append(texts, count(len(stay)-n, "more"))
+			break
+		}
+		texts = append(texts, name+" ("+v.failing[name]+")")
+	}
+	return engine.Condition{
+		Type: "ExpressionHeld", Status: "True", Reason: "ValueMissing",
+		Message: fmt.Sprintf("%d selected ManagedClusters stay since an expression fails on every one: %s. They stay until the claim or score "+
+			"comes back, or the placement is edited. To let them leave now: kubectl berth holds release placement/%s -n %s --hold Expression "+
+			"--reason WHY", len(stay), strings.Join(texts, ", "), v.key.Name, v.key.Namespace),
+	}
+}
+
 // leaving returns when each chosen cluster on which an expression fails leaves, while it is held.
 func (v *view) leaving(chosen map[string]bool) []time.Time {
 	var out []time.Time

@@ -65,13 +65,14 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 	if result.EditHeld.Type != "" {
 		out = append(out, result.EditHeld)
 	}
+	if result.ExpressionHeld.Type != "" {
+		out = append(out, result.ExpressionHeld)
+	}
 	if !result.Decided {
 		return out
 	}
-	for _, condition := range []engine.Condition{result.Held, result.ExpressionHeld} {
-		if condition.Type != "" {
-			out = append(out, condition)
-		}
+	if result.Held.Type != "" {
+		out = append(out, result.Held)
 	}
 	for _, condition := range []engine.Condition{result.ScoresExpired, result.SpreadExceeded} {
 		if condition.Status == metav1.ConditionTrue || has(condition) {

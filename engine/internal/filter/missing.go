@@ -37,6 +37,32 @@ func (h MissingHold) released(since time.Time) bool {
 	return !since.After(until) && !until.After(h.Snapshot.Now.Add(maxClockSkew))
 }
 
+// failsEverywhere is Rejected.FailsEverywhere, and empty where a user has released every incumbent on which the expressions fail.
+func (h MissingHold) failsEverywhere(fell *Rejected, list string, index int) string {
+	out := fell.FailsEverywhere(list, index)
+	if out != "" && fell.limitExceeded == "" && h.releasedAll(fell) {
+		return ""
+	}
+	return out
+}
+
+// releasedAll reports whether a user has released every incumbent on which the expressions of a predicate fail, and there is one.
+func (h MissingHold) releasedAll(fell *Rejected) bool {
+	found := false
+	for _, to := range fell.byExpression {
+		if to.Clusters[celenv.Failed].IntersectionCardinality(h.Incumbents) > 0 {
+			return false
+		}
+		for id := range to.Clusters[celenv.Missing].Intersection(h.Incumbents).EachSet() {
+			if !h.released(ledger.Since(h.Past.Failing, h.Snapshot.Name(id), h.Snapshot.Now)) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
 // stays reports whether an incumbent stays now.
 func (h MissingHold) stays(id fleet.ID) bool { return h.Snapshot.Now.Before(h.Until(id)) }
 

@@ -53,7 +53,7 @@ func Predicates(p *program.Program, scope *bitset.BitSet, hold MissingHold) Pred
 		in := scope.Clone()
 		fell := out.evaluation.Filter(predicate, in, &out.ScoreReads)
 		out.holdIncumbents(fell, predicate)
-		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, fell.FailsEverywhere("predicates", i))
+		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, hold.failsEverywhere(&fell, "predicates", i))
 		if out.In == nil {
 			out.In = in
 		} else {

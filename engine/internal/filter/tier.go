@@ -65,7 +65,7 @@ func assignTiers(p *program.Program, after *PredicateResult, in, held *bitset.Bi
 	for i, tier := range p.Tiers {
 		matching := left.Clone()
 		fell := after.evaluation.Filter(tier.Predicate, matching, &out.ScoreReads)
-		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, fell.FailsEverywhere("tiers", i))
+		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, after.hold.failsEverywhere(&fell, "tiers", i))
 		out.noteUnknown(i, &fell, tier.Predicate, after.hold)
 		out.tiers = append(out.tiers, matching)
 		left.InPlaceDifference(matching)

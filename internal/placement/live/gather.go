@@ -78,6 +78,8 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string
 	p.braked = braked
 	if result.Decided {
 		p.reach = result.Trace.Reach()
+	}
+	if result.Decided || len(result.Failing) > 0 {
 		p.failing = since(p.failing, result.Failing, now)
 	}
 }

@@ -436,3 +436,35 @@ func TestTheGraceAfterAStartConcernsRanksToo(t *testing.T) {
 		})
 	}
 }
+
+// TestAnExpressionThatFailsEverywhereIsReleased lets a claim disappear from every cluster: nothing leaves, however long that lasts, until a
+// user lets it.
+func TestAnExpressionThatFailsEverywhereIsReleased(t *testing.T) {
+	h := newHub(t)
+	before := h.decisions()["claim"]
+	for _, of := range h.state.Clusters {
+		c := of.DeepCopy()
+		c.Status.ClusterClaims = nil
+		h.put(c)
+	}
+	h.decide(t)
+	h.clock.Step(testGrace)
+	h.endGraces()
+	h.decide(t)
+	h.clock.Step(2 * testHold)
+	h.decide(t)
+	held := h.condition("claim", clusterv1beta1.PlacementConditionExpressionHeld)
+	const want = "since an expression fails on every one: c1 (no claim"
+	if held == nil || !strings.Contains(held.Message, want) || !slices.Equal(h.decisions()["claim"], before) {
+		t.Fatalf("the condition is %v, want %q; the decision is %v, want %v", held, want, h.decisions()["claim"], before)
+	}
+	p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
+	p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Second).Format(time.RFC3339)}
+	p.Generation--
+	h.place(p)
+	h.decide(t)
+	held = h.condition("claim", clusterv1beta1.PlacementConditionExpressionHeld)
+	if got := h.decisions()["claim"]; held != nil || len(got) > 0 {
+		t.Errorf("after the release the condition is %v and the decision is %v, want none", held, got)
+	}
+}
