@@ -38,8 +38,6 @@ const (
 	maxConcurrent = 32
 	// maxWrites bounds the writes of one pass. The set then waits behind the others, so that a large set delays no small one for long.
 	maxWrites = 4 * maxConcurrent
-	// statusInterval is the least time between two status writes of a set, but for the first and the last of a rollout.
-	statusInterval = time.Second
 	// batchDelay is how long the changes of works are collected before the next pass of their set.
 	batchDelay = 100 * time.Millisecond
 	// deletionRetry is between two lists of a deleted set's works.
@@ -148,7 +146,7 @@ func (r *reconciler) pass(ctx context.Context, s *setState, set *workv1alpha1.Ma
 	}
 	in.Unkept = r.keepTemplates(ctx, s, set, in.Hash, specs.revisions)
 	out := plan.Plan(in)
-	if wait := s.untilReport(in.Now); out.Departs && wait > 0 {
+	if wait := r.untilReport(s, in.Now); out.Departs && wait > 0 {
 		return wait, nil // what leaves is counted in the status that is stored with it
 	}
 	writes, held := r.pace.admit(specs, out.Writes, in.Now)

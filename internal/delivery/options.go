@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -16,6 +17,8 @@ import (
 type Options struct {
 	// FanoutBytes is how many bytes of specs may be written at once, and then in each plan.PaceWindow; 0 for no limit.
 	FanoutBytes int64
+	// StatusInterval is the least time between two status writes of a set, but for the first and the last of a rollout.
+	StatusInterval time.Duration
 
 	// What the manager sets.
 
@@ -42,19 +45,29 @@ type Options struct {
 	Reader *Reader
 }
 
+// maxStatusInterval is well below the time after which what happens during a soak counts as not watched.
+const maxStatusInterval = 2 * time.Second
+
 // DefaultOptions returns the defaults of the flags.
-func DefaultOptions() Options { return Options{FanoutBytes: 200_000_000} }
+func DefaultOptions() Options { return Options{FanoutBytes: 200_000_000, StatusInterval: time.Second} }
 
 // AddFlags binds the options to flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.FanoutBytes, "fanout-bytes", o.FanoutBytes,
 		"bytes of specs of ManifestWorks that the controller "+Name+" may write at once, and then in each 5 minutes; 0: no bound")
+	flags.DurationVar(&o.StatusInterval, "rollout-status-interval", o.StatusInterval,
+		"least time between two writes of the status of a ManifestWorkReplicaSet during a rollout; "+maxStatusInterval.String()+" at most, "+
+			"since a soak counts only what the record shows")
 }
 
 // Validate returns every fault of the flags.
 func (o *Options) Validate() []string {
+	var out []string
 	if o.FanoutBytes < 0 {
-		return []string{fmt.Sprintf("--fanout-bytes %d: must be 0 or more", o.FanoutBytes)}
+		out = append(out, fmt.Sprintf("--fanout-bytes %d: must be 0 or more", o.FanoutBytes))
 	}
-	return nil
+	if o.StatusInterval < 0 || o.StatusInterval > maxStatusInterval {
+		out = append(out, fmt.Sprintf("--rollout-status-interval %s: must be from 0 to %s", o.StatusInterval, maxStatusInterval))
+	}
+	return out
 }

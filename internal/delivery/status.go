@@ -27,7 +27,7 @@ func (r *reconciler) report(
 		return 0, nil
 	}
 	now := r.options.Clock.Now()
-	if wait = s.untilReport(now); wait > 0 && !urgent(&set.Status, &status) {
+	if wait = r.untilReport(s, now); wait > 0 && !urgent(&set.Status, &status) {
 		return wait, nil
 	}
 	data, err := statusPatch(set, &status)
@@ -77,11 +77,11 @@ func finished(status *workv1alpha1.ManifestWorkReplicaSetStatus) bool {
 	return condition != nil && condition.Reason == string(rollout.PhaseFinished)
 }
 
-// untilReport returns how long after an instant the next status may be stored; 0 or less for at once.
-func (s *setState) untilReport(now time.Time) time.Duration {
+// untilReport returns how long after an instant the next status of a set may be stored; 0 or less for at once.
+func (r *reconciler) untilReport(s *setState, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reported.Add(statusInterval).Sub(now)
+	return s.reported.Add(r.options.StatusInterval).Sub(now)
 }
 
 func (s *setState) setReported(at time.Time) {
