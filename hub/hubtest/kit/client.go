@@ -67,13 +67,23 @@ func (c *Client) MustCreateMissing(objects ...client.Object) {
 func (c *Client) MustCreateWithStatus(objects ...client.Object) {
 	c.t.Helper()
 	for _, object := range objects {
-		wanted, _ := object.DeepCopyObject().(client.Object)
-		c.MustCreate(object)
-		wanted.SetResourceVersion(object.GetResourceVersion())
-		wanted.SetName(object.GetName())
-		c.MustUpdateStatus(wanted)
-		assign(object, wanted)
+		c.must(c.CreateWithStatus(c.t.Context(), object))
 	}
+}
+
+// CreateWithStatus creates an object, and then stores its status.
+func (c *Client) CreateWithStatus(ctx context.Context, object client.Object) error {
+	wanted, _ := object.DeepCopyObject().(client.Object)
+	if err := c.Create(ctx, object); err != nil {
+		return err //nolint:wrapcheck // the API server names the object
+	}
+	wanted.SetResourceVersion(object.GetResourceVersion())
+	wanted.SetName(object.GetName())
+	if err := c.Status().Update(ctx, wanted); err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	assign(object, wanted)
+	return nil
 }
 
 // MustCreateTemporary creates objects and deletes them at the end of the test, unless they are gone.

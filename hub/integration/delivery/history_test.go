@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -29,9 +30,9 @@ const (
 	historySteps, slowHistorySteps = 20, 200
 	// concurrent and tolerated are the maxConcurrency and the maxFailures of the rollouts.
 	concurrent, tolerated = 2, 0
-	// stillness is how long nothing is written once the manager has done what follows from a step. It writes a record at most once a second,
-	// and later where it waits for a processor.
-	stillness = 2 * time.Second
+	// recordInterval is between two records of the manager of a history. stillness is how long nothing is written once it has done what
+	// follows from a step; it plans twice in that time, so that a busy machine is waited for.
+	recordInterval, stillness = 100 * time.Millisecond, 300 * time.Millisecond
 	// revisionHistory is the least number of kept templates.
 	revisionHistory = 10
 
@@ -114,7 +115,7 @@ func playHistory(t *testing.T, steps int, seed uint64) {
 		if h.IntN(5) == 0 {
 			h.manager.Kill()
 			h.note("the manager is killed")
-			h.manager = startManager(t)
+			h.start()
 		}
 		h.check()
 	}
@@ -126,7 +127,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{testFleet: newFleet(t, 7), Rand: rand.New(rand.NewPCG(seed, 0)), version: 1, newest: 1, facts: map[string]*fact{}}
 	h.groups = [2][]string{h.clusters[:2], h.clusters[2:5]}
 	h.decideGroups()
-	h.manager = startManager(t)
+	h.start()
 	h.set = h.newSet("web", fmt.Sprintf(
 		"p={type: Progressive, progressive: {maxConcurrency: %d, maxFailures: %d, mandatoryDecisionGroups: [{groupIndex: 0}]}}", concurrent,
 		tolerated))
@@ -144,6 +145,9 @@ func newHistory(t *testing.T, seed uint64) *history {
 	}
 	return h
 }
+
+// start starts a manager.
+func (h *history) start() { h.manager = startManager(h.t, "--rollout-status-interval="+recordInterval.String()) }
 
 func (h *history) note(format string, args ...any) {
 	h.log = append(h.log, fmt.Sprintf(format, args...))
@@ -284,38 +288,50 @@ func (h *history) pass() {
 	h.passed = true
 }
 
-// await waits until the manager has planned a later change of the set and nothing is written, and reads the works.
+// await waits until the manager has planned two later changes of the set with nothing written between them, and reads the works.
 func (h *history) await() {
+	h.t.Helper()
+	for last := ""; ; {
+		now := h.plan()
+		if now == last {
+			return
+		}
+		last = now
+		time.Sleep(stillness)
+	}
+}
+
+// plan changes the set, waits until the manager has planned the change, and reads the works. It returns their versions and what the manager
+// has on record.
+func (h *history) plan() string {
 	h.t.Helper()
 	h.change(h.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Spec.RevisionHistoryLimit = new(revisionHistory + int32(h.IntN(1000)))
 	})
-	last, since := "", time.Now()
-	h.Await("nothing is written", func(ctx context.Context) error {
-		works, err := h.works(ctx, h.set)
-		if err != nil {
-			return err
-		}
+	h.Await("the manager has planned", func(ctx context.Context) error {
 		if err := h.Get(ctx, client.ObjectKeyFromObject(h.set), h.set); err != nil {
 			return err
 		}
-		now := h.set.ResourceVersion
-		h.versions = map[string]int{}
-		for i := range works {
-			now += " " + works[i].Namespace + works[i].ResourceVersion
-			if works[i].DeletionTimestamp.IsZero() {
-				h.versions[works[i].Namespace] = versionOf(&works[i])
-			}
-		}
-		if now != last {
-			last, since = now, time.Now()
-		}
 		planned := meta.FindStatusCondition(h.set.Status.Conditions, workv1alpha1.Progressing)
-		if planned == nil || planned.ObservedGeneration != h.set.Generation || time.Since(since) < stillness {
+		if planned == nil || planned.ObservedGeneration != h.set.Generation {
 			return errNotYet
 		}
 		return nil
 	})
+	works := kit.Must(h.works(h.t.Context(), h.set)).In(h.t)
+	h.versions = map[string]int{}
+	var out strings.Builder
+	for i := range works {
+		fmt.Fprint(&out, works[i].Namespace, works[i].ResourceVersion, " ")
+		if works[i].DeletionTimestamp.IsZero() {
+			h.versions[works[i].Namespace] = versionOf(&works[i])
+		}
+	}
+	if record := h.set.Status.Rollout.DeepCopy(); record != nil {
+		record.ObservedTime = metav1.MicroTime{}
+		out.Write(kit.Must(json.Marshal(record)).In(h.t))
+	}
+	return out.String()
 }
 
 // versionOf returns the template of a work, as manifests wrote it.

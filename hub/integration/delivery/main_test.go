@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // startManager starts a manager with the controller of sets alone, until the end of the test.
-func startManager(t *testing.T) *hubtest.Manager {
+func startManager(t *testing.T, args ...string) *hubtest.Manager {
 	t.Helper()
-	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--controllers=replicaset"}})
+	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: append(args, "--controllers=replicaset")})
 }

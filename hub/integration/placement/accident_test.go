@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -30,6 +31,8 @@ import (
 const (
 	// accidentClusters are in accidentSets sets, and each of accidentTeams teams uses two of the sets with teamPlacements placements.
 	accidentClusters, accidentSets, accidentTeams, teamPlacements = 300, 5, 10, 5
+	// accidentWriters is how many writes are made at once.
+	accidentWriters = 8
 	// accidentSteps are the steps of a history that every change must pass.
 	accidentSteps = 20
 	// accidentGrace is far longer than a step takes.
@@ -114,9 +117,7 @@ func newAccidents(t *testing.T, seed uint64) *accidents {
 	for i := range accidentSets {
 		a.MustCreateTemporary(kit.Set(a.set(i)))
 	}
-	for i := range accidentClusters {
-		a.join(fmt.Sprintf("%s-c%03d", a.base, i), a.set(i%accidentSets), i)
-	}
+	a.join()
 	for team := range accidentTeams {
 		namespace := shared.Namespace(t)
 		for _, set := range []int{team % accidentSets, (team + 1) % accidentSets} {
@@ -154,19 +155,40 @@ func (a *accidents) marker() *clusterv1beta1.Placement { return kit.Placement(a.
 
 func (a *accidents) set(number int) string { return fmt.Sprintf("%s-s%d", a.base, number) }
 
-// join stores a cluster with labels, claims and a score.
-func (a *accidents) join(name, set string, i int) {
+// join stores the clusters with labels, claims and a score each.
+func (a *accidents) join() {
 	a.t.Helper()
-	cluster := kit.AcceptedCluster(name, clusterv1beta2.ClusterSetLabel, set, "tier", []string{"gold", "silver"}[i%2],
-		"region", fmt.Sprint("r", i%4))
-	claims := []clusterv1.ManagedClusterClaim{{Name: "version", Value: "1." + fmt.Sprint(30+i%3)}, {Name: "platform", Value: "metal"}}
-	cluster.Status.ClusterClaims = claims
-	a.MustCreateWithStatus(cluster)
-	a.MustCreateMissing(kit.ClusterNamespace(name))
-	score := a.score(name, i)
-	a.MustCreateWithStatus(score)
-	a.DeleteLater(cluster, score)
-	a.clusters = append(a.clusters, cluster)
+	for i := range accidentClusters {
+		cluster := kit.AcceptedCluster(fmt.Sprintf("%s-c%03d", a.base, i), clusterv1beta2.ClusterSetLabel, a.set(i%accidentSets),
+			"tier", []string{"gold", "silver"}[i%2], "region", fmt.Sprint("r", i%4))
+		cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{
+			{Name: "version", Value: "1." + fmt.Sprint(30+i%3)}, {Name: "platform", Value: "metal"},
+		}
+		a.clusters = append(a.clusters, cluster)
+		a.DeleteLater(cluster, a.score(cluster.Name, i))
+	}
+	a.each(a.clusters, func(ctx context.Context, c *clusterv1.ManagedCluster) error {
+		if err := a.CreateWithStatus(ctx, c); err != nil {
+			return err
+		}
+		if err := a.Create(ctx, kit.ClusterNamespace(c.Name)); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+		return a.CreateWithStatus(ctx, a.score(c.Name, slices.Index(a.clusters, c)))
+	})
+}
+
+// each writes something of each of some clusters, a few at a time.
+func (a *accidents) each(of []*clusterv1.ManagedCluster, write func(context.Context, *clusterv1.ManagedCluster) error) {
+	a.t.Helper()
+	writes, ctx := errgroup.WithContext(a.t.Context())
+	writes.SetLimit(accidentWriters)
+	for _, c := range of {
+		writes.Go(func() error { return write(ctx, c) })
+	}
+	if err := writes.Wait(); err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // score returns the score of a cluster.
@@ -236,11 +258,11 @@ func (a *accidents) step() []string {
 	return story
 }
 
-func (a *accidents) pause() { time.Sleep(time.Duration(a.random.IntN(300)) * time.Millisecond) }
+func (a *accidents) pause() { time.Sleep(time.Duration(a.random.IntN(200)) * time.Millisecond) }
 
 // kinds returns the accidents, each with what undoes it.
 func (a *accidents) kinds() map[string]func() (undo func()) {
-	set, some := a.set(a.random.IntN(accidentSets)), a.pickClusters(a.random.IntN(2) == 0)
+	set, some := a.set(a.random.IntN(accidentSets)), a.pickClusters(a.random.IntN(4) == 0)
 	return map[string]func() func(){
 		"a set is replaced": func() func() {
 			a.MustDelete(kit.Set(set))
@@ -260,33 +282,30 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 		},
 		"clusters lose the labels of their set, of predicates and of topologies": func() func() {
 			return a.eachOf(some, `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null,"tier":null,"region":null}}}`,
-				func(c *clusterv1.ManagedCluster) {
-					a.MustMerge(kit.Cluster(c.Name), fmt.Sprintf(`{"metadata":{"labels":{%q:%q,"tier":%q,"region":%q}}}`,
-						clusterv1beta2.ClusterSetLabel, c.Labels[clusterv1beta2.ClusterSetLabel], c.Labels["tier"], c.Labels["region"]))
+				func(c *clusterv1.ManagedCluster) string {
+					return fmt.Sprintf(`{"metadata":{"labels":{%q:%q,"tier":%q,"region":%q}}}`,
+						clusterv1beta2.ClusterSetLabel, c.Labels[clusterv1beta2.ClusterSetLabel], c.Labels["tier"], c.Labels["region"])
 				})
 		},
 		"agents report no claims": func() func() {
-			report := func(c *clusterv1.ManagedCluster, claims []clusterv1.ManagedClusterClaim) {
-				patch := kit.Must(json.Marshal(map[string]any{"status": map[string]any{"clusterClaims": claims}})).In(a.t)
-				a.MustPatchStatus(kit.Cluster(c.Name), client.RawPatch(types.MergePatchType, patch))
+			report := func(claims func(*clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim) {
+				a.each(some, func(ctx context.Context, c *clusterv1.ManagedCluster) error {
+					patch, err := json.Marshal(map[string]any{"status": map[string]any{"clusterClaims": claims(c)}})
+					if err != nil {
+						return err
+					}
+					return a.Status().Patch(ctx, kit.Cluster(c.Name), client.RawPatch(types.MergePatchType, patch))
+				})
 			}
-			for _, c := range some {
-				report(c, nil)
-			}
-			return func() {
-				for _, c := range some {
-					report(c, c.Status.ClusterClaims)
-				}
-			}
+			report(func(*clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim { return nil })
+			return func() { report(func(c *clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim { return c.Status.ClusterClaims }) }
 		},
 		"scores are deleted": func() func() {
-			for _, c := range some {
-				a.MustDelete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: c.Name, Name: "load"}})
-			}
+			a.each(some, func(ctx context.Context, c *clusterv1.ManagedCluster) error { return a.Delete(ctx, a.score(c.Name, 0)) })
 			return func() {
-				for _, c := range some {
-					a.MustCreateWithStatus(a.score(c.Name, slices.Index(a.clusters, c)))
-				}
+				a.each(some, func(ctx context.Context, c *clusterv1.ManagedCluster) error {
+					return a.CreateWithStatus(ctx, a.score(c.Name, slices.Index(a.clusters, c)))
+				})
 			}
 		},
 		"a placement is replaced": func() func() {
@@ -296,24 +315,22 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 			return func() { a.MustCreate(a.specs[key].DeepCopy()) }
 		},
 		"clusters are cordoned": func() func() {
-			return a.eachOf(some, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelectIfNew"}]}}`, func(c *clusterv1.ManagedCluster) {
-				a.MustMerge(kit.Cluster(c.Name), `{"spec":{"taints":null}}`)
-			})
+			return a.eachOf(some, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelectIfNew"}]}}`,
+				func(*clusterv1.ManagedCluster) string { return `{"spec":{"taints":null}}` })
 		},
 	}
 }
 
-// eachOf patches clusters, and returns what undoes it for each.
-func (a *accidents) eachOf(clusters []*clusterv1.ManagedCluster, patch string, undo func(*clusterv1.ManagedCluster)) func() {
+// eachOf patches clusters, and returns what undoes it by a patch of each.
+func (a *accidents) eachOf(clusters []*clusterv1.ManagedCluster, patch string, undo func(*clusterv1.ManagedCluster) string) func() {
 	a.t.Helper()
-	for _, c := range clusters {
-		a.MustMerge(kit.Cluster(c.Name), patch)
+	merge := func(patch func(*clusterv1.ManagedCluster) string) {
+		a.each(clusters, func(ctx context.Context, c *clusterv1.ManagedCluster) error {
+			return a.Patch(ctx, kit.Cluster(c.Name), client.RawPatch(types.MergePatchType, []byte(patch(c))))
+		})
 	}
-	return func() {
-		for _, c := range clusters {
-			undo(c)
-		}
-	}
+	merge(func(*clusterv1.ManagedCluster) string { return patch })
+	return func() { merge(undo) }
 }
 
 // pickClusters returns all clusters, or some of a set.
