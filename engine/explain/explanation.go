@@ -118,7 +118,7 @@ func conditions(result *engine.Result, visible func(string) bool) []Condition {
 		expired = result.Trace.ScoresExpired(visible)
 	}
 	out := []Condition{}
-	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, expired, exceeded(result)} {
+	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, result.EditHeld, held, expired, exceeded(result)} {
 		if c.Type != "" {
 			out = append(out, Condition(c))
 		}

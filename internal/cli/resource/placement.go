@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/hold"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -36,6 +38,8 @@ type PlacementInfo struct {
 	// Held names the clusters that stay although they would go. Braked reports that a brake keeps clusters, which are not in it.
 	Held   []string `json:"held"`
 	Braked bool     `json:"braked,omitempty"`
+	// Holds are what else holds the placement back: Edit, Expression or Reference.
+	Holds []hold.Type `json:"holds,omitempty"`
 	// ClusterSets are the sets in the spec; empty for every set bound to the namespace.
 	ClusterSets []string `json:"clusterSets"`
 	// LastChange is when a decision or a condition last changed.
@@ -110,10 +114,13 @@ func placementRows(bundle *file.Bundle, now time.Time) []Row {
 
 func placementRow(fact PlacementInfo, labels map[string]string, now time.Time) Row {
 	held := printer.Cell{Text: strconv.Itoa(len(fact.Held))}
-	if fact.Braked {
+	switch {
+	case fact.Braked:
 		held.Text = "brake"
+	case len(fact.Holds) > 0:
+		held.Text = strings.ToLower(string(fact.Holds[0]))
 	}
-	if len(fact.Held) > 0 || fact.Braked {
+	if len(fact.Held) > 0 || fact.Braked || len(fact.Holds) > 0 {
 		held.Style = printer.StyleWarning
 	}
 	reason := printer.Cell{Text: cmp.Or(fact.Reason, printer.Dash)}
@@ -162,6 +169,12 @@ func NewPlacementInfo(placement *clusterv1beta1.Placement, stored []*clusterv1be
 	if wrong != nil && wrong.Status == metav1.ConditionTrue {
 		// The satisfied condition belongs to the previous spec.
 		out.Misconfigured, out.Reason, out.Message = true, wrong.Reason, wrong.Message
+	}
+	for _, held := range hold.OfPlacement(placement) {
+		out.Holds = append(out.Holds, held.Type)
+		if held.Type == hold.Edit { // as above
+			out.Reason, out.Message = clusterv1beta1.ReasonEmptiesPlacement, held.Cause
+		}
 	}
 	out.count(stored)
 	held := meta.FindStatusCondition(conditions, clusterv1beta1.PlacementConditionHeld)
