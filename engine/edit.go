@@ -20,7 +20,8 @@ import (
 func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 	t := decided.Trace
 	s := t.Snapshot
-	if !s.Rules.HoldEmptyingEdits || !decided.Decided || decided.Selected > 0 && !past.EditHeld || past.SameSpec || past.Confirmed ||
+	holds := s.Rules.HoldEmptyingEdits || s.Rules.KeepHeldEdits && past.EditHeld
+	if !holds || !decided.Decided || decided.Selected > 0 && !past.EditHeld || past.SameSpec || past.Confirmed ||
 		t.Program.Limited && t.Program.Wanted == 0 {
 		return decided
 	}

@@ -102,3 +102,20 @@ func checkDecisionCounts(t *testing.T, s *Snapshot, stored map[Key][]Slice) {
 		t.Fatalf("without one placement, the maximum decision count is %d, want %d", got, most())
 	}
 }
+
+// TestTotalPairs counts a cluster once a namespace, and changes no snapshot.
+func TestTotalPairs(t *testing.T) {
+	edit := Empty().Edit()
+	for key, clusters := range map[Key][]string{
+		{"a", "p"}: {"c1", "c2"}, {"a", "q"}: {"c2"}, {"a-b", "p"}: {"c1"}, {"b", "p"}: {"c1", "c2", "c3"}, {"c", "p"}: nil,
+	} {
+		edit.SetSlices(key, []Slice{{Clusters: clusters}})
+	}
+	s := edit.Snapshot()
+	if got := s.TotalPairs(); got != 2+1+3 {
+		t.Errorf("%d pairs, want 6", got)
+	}
+	if s.EmptySet().Any() {
+		t.Error("the empty set has clusters")
+	}
+}

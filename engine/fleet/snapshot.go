@@ -47,6 +47,8 @@ type Snapshot struct {
 type Rules struct {
 	// HoldEmptyingEdits holds an edit that would leave a placement without clusters, until it is confirmed.
 	HoldEmptyingEdits bool
+	// KeepHeldEdits does so for an edit that is held by the stored status, where the rule of the hub is not known.
+	KeepHeldEdits bool
 	// HoldUnknownReferences holds an edit by which clusters would leave because it names what no cluster in reach has.
 	HoldUnknownReferences bool
 	// ExpressionHold is how long an incumbent stays on which an expression fails because a claim or score is missing, and how
@@ -326,11 +328,11 @@ func (s *Snapshot) TotalDecisions() int {
 // TotalPairs returns the number of pairs of a namespace and a cluster that a placement of the namespace has selected. However many
 // placements a namespace has, it has no more pairs than clusters.
 func (s *Snapshot) TotalPairs() int {
-	out, namespace, clusters := 0, "", s.EmptySet()
+	out, namespace, clusters := 0, "", &bitset.BitSet{}
 	s.decisions.Scan(func(key string, decided *placementDecisions) bool { // the placements of a namespace are side by side
 		if of, _, _ := strings.Cut(key, "/"); of != namespace {
 			out += int(clusters.Count()) //nolint:gosec // it is small
-			namespace, clusters = of, s.EmptySet()
+			namespace, clusters = of, &bitset.BitSet{}
 		}
 		decided.all.AddTo(clusters)
 		return true

@@ -289,3 +289,35 @@ func TestDiffTellsOfAnEditUnderABrake(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffTellsOfAHeldEdit changes a fleet in which the edit of a placement is held: its clusters are there before the change.
+func TestDiffTellsOfAHeldEdit(t *testing.T) {
+	labelled := func(cluster, env string) string {
+		return strings.Replace(inSet(cluster, "gold"), "labels: {", "labels: {env: "+env+", ", 1)
+	}
+	base := boundSet("gold") + binding("gold") + labelled("c1", "live") + labelled("c2", "live") +
+		"{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: web-decision-1, " +
+		"namespace: shop, labels: {cluster.open-cluster-management.io/placement: web}}, status: {decisions: " +
+		"[{clusterName: c1, reason: ''}, {clusterName: c2, reason: ''}]}}\n---\n" +
+		"{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop, generation: 2}, " +
+		"spec: {predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {env: lvie}}}}]}, status: {conditions: [" +
+		"{type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: '', observedGeneration: 1, " +
+		"lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: EditHeld, status: 'True', reason: EmptiesPlacement, message: none, " +
+		"observedGeneration: 2, lastTransitionTime: '2026-01-01T00:00:00Z'}]}}\n"
+	paths := files(t, [2]string{"base", base}, [2]string{"other", inSet("c3", "gold")},
+		[2]string{"undone", placementWith("{}")}, [2]string{"matching", labelled("c1", "lvie")})
+	for name, test := range map[string]struct{ path, want string }{
+		"another cluster":                  {paths[1], "Nothing moves."},
+		"the edit is undone":               {paths[2], "Nothing moves."},
+		"one of the held clusters matches": {paths[3], "Nothing moves."},
+	} {
+		got := run(t, "", "diff", "--base", paths[0], "-f", test.path)
+		if got.Code != command.ExitOK || !strings.Contains(got.Out, test.want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s%s", name, got.Code, test.want, got.Out, got.ErrOut)
+		}
+	}
+	got := run(t, "", "diff", "--base", paths[0], "--remove", "c1")
+	if !strings.Contains(got.Out, "2 -> 1") && !strings.Contains(got.Out, "1 cluster lost") {
+		t.Errorf("without c1:\n%s%s", got.Out, got.ErrOut)
+	}
+}

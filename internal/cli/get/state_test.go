@@ -69,3 +69,20 @@ func TestTerminatingBindingIsHidden(t *testing.T) {
 		t.Errorf("the set is bound to a namespace that gives it up: %s%s", got.Out, got.ErrOut)
 	}
 }
+
+// TestGetShowsAHeldEdit: the reason of the hold instead of that of a placement that is not satisfied, and its type where clusters are held.
+func TestGetShowsAHeldEdit(t *testing.T) {
+	got := run(t, `
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: web, namespace: shop, generation: 2}
+spec: {}
+status:
+  conditions:
+  - {type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: of the spec before, observedGeneration: 1, lastTransitionTime: &then "2026-11-20T09:00:00Z"}
+  - {type: EditHeld, status: 'True', reason: EmptiesPlacement, message: the edit leaves none, observedGeneration: 2, lastTransitionTime: *then}
+`, "get", "placements", "-f", "-")
+	if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), "shop web True EmptiesPlacement 0/all 0 edit") {
+		t.Errorf("%s%s", got.Out, got.ErrOut)
+	}
+}

@@ -67,7 +67,7 @@ func (a *Attempt) decision(of *engine.Result) Decision {
 // withoutHolds returns the same fleet of a hub that holds no edit.
 func withoutHolds(s *fleet.Snapshot) *fleet.Snapshot {
 	out := *s
-	out.Rules.HoldEmptyingEdits, out.Rules.HoldUnknownReferences = false, false
+	out.Rules.HoldEmptyingEdits, out.Rules.KeepHeldEdits, out.Rules.HoldUnknownReferences = false, false, false
 	return &out
 }
 

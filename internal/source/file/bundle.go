@@ -81,7 +81,7 @@ func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 		edit.SetSlices(key, decided)
 	}
 	out := edit.Snapshot().At(now)
-	out.Rules = fleet.Rules{HoldUnknownReferences: true, ExpressionHold: expressionHold}
+	out.Rules = fleet.Rules{KeepHeldEdits: true, HoldUnknownReferences: true, ExpressionHold: expressionHold}
 	return out
 }
 
