@@ -183,6 +183,7 @@ func (m *managerBuilder) routes() (http.Handler, error) {
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient(), sets))
 	measured.Register("/warn-managedclusterset", sets.Deleting())
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
+	measured.Register("/warn-placement", placement.Deleting())
 	measured.Register("/warn-managedclustersetbinding", binding.Deleting(m.record.LossByBinding))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient(), m.edits()))
 	works, err := validation.New(validation.Limits{ManifestBytes: m.options.Works.ManifestLimit})

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -161,18 +162,34 @@ func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
 
 // TestADeletionIsWarnedOf deletes a set, and a binding, by which a placement has four clusters.
 func TestADeletionIsWarnedOf(t *testing.T) {
-	_, p, _, _ := editedPlacement(t, "env")
+	hub, p, _, _ := editedPlacement(t, "env")
+	hub.Await("the status counts the clusters, which the warning of a placement is from", func(ctx context.Context) error {
+		if err := hub.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		if p.Status.NumberOfSelectedClusters != 4 {
+			return fmt.Errorf("it counts %d", p.Status.NumberOfSelectedClusters)
+		}
+		return nil
+	})
 	person, controller := admin(t), admin(t).as(t, "system:serviceaccount:kube-system:namespace-controller", "system:masters",
 		"system:serviceaccounts:kube-system")
-	for name, object := range map[string]map[string]any{
-		"a set": set(p.Namespace, nil), "a binding": binding(p.Namespace, p.Namespace, p.Namespace),
+	const unless, lost = ", unless it is made anew within the grace of the hub", "1 placement of 1 namespace loses 4 clusters"
+	for name, of := range map[string]struct {
+		object  map[string]any
+		name    string
+		warning string
+	}{
+		"a set":     {set(p.Namespace, nil), p.Namespace, lost + unless},
+		"a binding": {binding(p.Namespace, p.Namespace, p.Namespace), p.Namespace, lost + unless},
+		"a placement": {
+			placement(p.Namespace, p.Name, map[string]any{}), p.Name,
+			"this deletion takes away 4 selected clusters, unless the placement is made anew within the grace of the hub",
+		},
 	} {
-		for who, want := range map[*user][]string{
-			person:     {"1 placement of 1 namespace loses 4 clusters, unless it is made anew within the grace of the hub"},
-			controller: nil,
-		} {
+		for who, want := range map[*user][]string{person: {of.warning}, controller: nil} {
 			dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
-			kit.NoError(t, who.resourceFor(object).Delete(t.Context(), p.Namespace, dryRun))
+			kit.NoError(t, who.resourceFor(of.object).Delete(t.Context(), of.name, dryRun))
 			if diff := cmp.Diff(want, who.takeWarnings()); diff != "" {
 				t.Errorf("%s: warnings (-want +got):\n%s", name, diff)
 			}

@@ -113,6 +113,19 @@ func TestTenantsReadTheViews(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a diff without the right to a set", func(t *testing.T) {
+		blind := s.namespace + "-blind"
+		s.create(t, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: blind}, Subjects: []rbacv1.Subject{kit.User(blind)},
+			RoleRef: kit.Role(user),
+		})
+		s.awaitMay(t, blind, "watch", "managedclustersetbindings", s.namespace, "")
+		got := run(t.Context(), "diff", "--delete", "binding/"+s.namespace, "-n", s.namespace, "--as", blind)
+		const want = "the diff would be wrong, since you may not see clusters that are selected: 1 of 1 cluster"
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, want) {
+			t.Errorf("got %+v, want %q", got, want)
+		}
+	})
 	t.Run("completion", func(t *testing.T) {
 		if got := completions(t, "get", "clusters", "--as", user, ""); strings.Join(got, " ") != strings.Join(s.clusters(), " ") {
 			t.Errorf("completion returns %v, want %v", got, s.clusters())

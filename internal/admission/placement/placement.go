@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/admission/review"
+	"github.com/berth-project/berth/internal/kube/phrase"
 )
 
 // Edits is what an edit of a placement would do.
@@ -52,6 +53,17 @@ func Validating(env *celenv.Env, server, cache client.Reader, edits Edits) http.
 			warnings = append(warnings, edits.Warnings(c.New, compiled)...)
 		}
 		return review.Response{Warnings: warnings}, nil
+	})
+}
+
+// Deleting warns of the clusters that go with a placement.
+func Deleting() http.Handler {
+	return review.Deletions(func(old *clusterv1beta1.Placement) []string {
+		if old.Status.NumberOfSelectedClusters == 0 {
+			return nil
+		}
+		return []string{fmt.Sprintf("this deletion takes away %s, unless the placement is made anew within the grace of the hub",
+			phrase.Count(int(old.Status.NumberOfSelectedClusters), "selected cluster"))}
 	})
 }
 

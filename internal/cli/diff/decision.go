@@ -2,15 +2,22 @@ package diff
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/source/file"
 )
+
+var errHiddenClusters = errors.New("the diff would be wrong, since you may not see clusters that are selected")
 
 // diffPrinter writes what moves in one of the forms.
 type diffPrinter = func(w io.Writer, of *change.Report, on printer.Screen) error
@@ -23,6 +30,11 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	}
 	if o.Offline() && len(bundle.Placements)+len(proposed.Applied.Placements) == 0 {
 		return nil, command.ErrNoPlacement
+	}
+	if o.Restricted {
+		if err := checkVisible(bundle); err != nil {
+			return nil, err
+		}
 	}
 	progress := printer.NewProgress(o.Streams.ErrOut, o.Clock)
 	defer progress.Done()
@@ -53,6 +65,30 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 		out.Sequence, err = before.Sequence(steps, next)
 	}
 	return out, err
+}
+
+// checkVisible returns an error if placements have selected clusters that the caller may not see: the diff would leave them out.
+func checkVisible(bundle *file.Bundle) error {
+	visible := sets.New[string]()
+	for _, cluster := range bundle.Clusters {
+		visible.Insert(cluster.Name)
+	}
+	all, hidden := sets.New[string](), sets.New[string]()
+	for _, slices := range bundle.Decisions {
+		for _, slice := range slices {
+			for _, decided := range slice.Status.Decisions {
+				all.Insert(decided.ClusterName)
+				if !visible.Has(decided.ClusterName) {
+					hidden.Insert(decided.ClusterName)
+				}
+			}
+		}
+	}
+	if hidden.Len() == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %s, such as %s; ask for a role that gives the right to see their set, or let somebody run it who has it",
+		errHiddenClusters, hidden.Len(), phrase.Count(all.Len(), "cluster"), sets.List(hidden)[0])
 }
 
 // applyBrake gives a course the brake of the manager, unless --brake is off.

@@ -34,6 +34,8 @@ type Fleet struct {
 	Files     []string
 	Recursive bool
 	HubFlags  *HubFlags
+	// Restricted is set once a hub was read that the caller may not list whole.
+	Restricted bool
 	// Validation is that of files; file.Warn when empty, since what is only shown may come from a hub with newer APIs.
 	Validation file.Validation
 }
@@ -122,7 +124,8 @@ func (s Scope) filter(k Kind) ListFilter {
 func (f *Fleet) Load(ctx context.Context, of Scope) (*file.Bundle, error) {
 	if !f.Offline() {
 		bundle, note, err := f.LoadReadable(ctx, of)
-		if note != "" && err == nil {
+		f.Restricted = note != ""
+		if f.Restricted && err == nil {
 			printer.Printf(f.Streams.ErrOut, "%s\n", note)
 		}
 		return bundle, err

@@ -78,7 +78,7 @@ func (l *Live) outcome(r *report.Report, now time.Time) Outcome {
 			continue // other placements rule its clusters, and the rollout of the set has finished
 		}
 		finished = finished && phase == rollout.PhaseFinished
-		settled = settled && phase != rollout.PhaseUndecided
+		settled = settled && phase != rollout.PhaseUndecided && phase != rollout.PhaseEmpty // its decision is made, and then filled
 		if moves(phase, p.InFlight) {
 			l.still = time.Time{}
 			return Outcome{}

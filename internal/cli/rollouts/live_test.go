@@ -141,6 +141,13 @@ func TestWatchEnds(t *testing.T) {
 			lenient, func(w *plantest.State) { w.Decide() }, true, "fleet: The placement has decided nothing yet",
 			"waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true,
 		},
+		"a decision that is not filled yet": {
+			lenient, func(w *plantest.State) {
+				w.Decide(plantest.Group{Clusters: []string{"a"}})
+				w.Slices[0].Status.Decisions, w.Placement.Status.NumberOfSelectedClusters = nil, 0
+			}, true, "fleet: The placement selects no cluster, so there is nothing to roll out",
+			"waits for its placement: see `kubectl berth explain placement fleet -n shop`", false, true,
+		},
 		"paused, and not planned since": {
 			lenient, func(w *plantest.State) {
 				w.Succeed("a")
