@@ -29,6 +29,8 @@ const (
 	accidentRounds = 12
 	// accidentTime is the longest time of a round before a restart, and after it: less than the grace of a label.
 	accidentTime = 4 * time.Second
+
+	deletedPlacements, editedPlacements = "placements are deleted", "placements are edited by mistake"
 )
 
 // accidents is a hub to which accidents happen. What they take away comes back within the grace.
@@ -143,9 +145,14 @@ func (a *accidents) round(t *testing.T) {
 		a.story = append(a.story, name)
 		undo = append(undo, kinds[name]()...)
 		delete(kinds, name) // each at most once, since its undoing would undo the other
+		if name == deletedPlacements || name == editedPlacements {
+			maps.DeleteFunc(kinds, func(other string, _ func() []func()) bool { return other == deletedPlacements || other == editedPlacements })
+		}
 		a.pass()
 	}
-	if len(a.gone) == 0 && rapid.IntRange(0, 3).Draw(a.r, "kill") == 0 { // what was deleted is known to the process alone
+	// What was deleted is known to the process alone. The grace after a start is for placements that were not edited since their decision.
+	mayKill := len(a.gone) == 0 && !slices.Contains(a.story, editedPlacements)
+	if mayKill && rapid.IntRange(0, 3).Draw(a.r, "kill") == 0 {
 		a.story, a.left = append(a.story, "the manager is killed"), accidentTime
 		a.restart()
 		a.pass()
@@ -268,7 +275,18 @@ func (a *accidents) kinds() map[string]func() []func() {
 		"scores expire": scores(func(score *clusterv1alpha1.AddOnPlacementScore) {
 			score.Status.ValidUntil = &metav1.Time{Time: a.clock.Now().Add(-time.Second)}
 		}),
-		"placements are deleted": func() []func() {
+		editedPlacements: a.each(keyNames(a.before.Keys()), func(name string) func() {
+			key := fleet.Key{Namespace: "ns", Name: name}
+			mistake := rapid.SampledFrom(mistakes()).Draw(a.r, "mistake")
+			edit := func(predicates []clusterv1beta1.ClusterPredicate) {
+				p := a.state.Placements[key].DeepCopy()
+				p.Spec.Predicates = predicates
+				a.place(p)
+			}
+			edit(mistake.Spec.Predicates)
+			return func() { edit(a.before.Placements[key].Spec.Predicates) }
+		}),
+		deletedPlacements: func() []func() {
 			keys := a.before.Keys()
 			return a.each(keyNames(keys), func(name string) func() {
 				key := keys[slices.IndexFunc(keys, func(key fleet.Key) bool { return key.Name == name })]
@@ -283,6 +301,18 @@ func (a *accidents) kinds() map[string]func() []func() {
 				}
 			})()
 		},
+	}
+}
+
+// mistakes returns placements with predicates that are mistakes.
+func mistakes() []*clusterv1beta1.Placement {
+	of := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
+	return []*clusterv1beta1.Placement{
+		of().Labels("enviroment", "live").Labels("env", "test").Obj(), // no cluster has the first key
+		of().Labels("env", "lief").Obj(),        // no cluster has the value: the edit leaves none
+		of().Claims(enginetest.Wants("platfrom", metav1.LabelSelectorOpExists)).Obj(),
+		of().CEL(`managedCluster.metadata.labels["enviroment"] == "live"`).Labels("env", "test").Obj(), // it fails on every cluster
+		of().CEL(`managedCluster.`).Obj(),
 	}
 }
 

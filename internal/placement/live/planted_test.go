@@ -46,6 +46,16 @@ func TestHistoriesFindWhatMovesByAccident(t *testing.T) {
 		"an expression that fails is a false one": {
 			File: missingFile, Old: "bool { return h.Snapshot.Now.Before(h.Until(id)) }\n", New: "bool { return false && id == 0 }\n",
 		},
+		"an edit that names nothing is followed": {
+			File: "engine/reference.go", Old: "	return t.Snapshot.Rules.HoldUnknownReferences && !past.SameSpec", New: "	return false && !past.SameSpec",
+		},
+		"an edit that leaves none is followed": {
+			File: "engine/edit.go", Old: "	if !holds || !decided.Decided ||", New: "	if holds || !decided.Decided ||",
+		},
+		"an expression that fails everywhere is a false one": {
+			File: "engine/internal/filter/evaluation.go", Old: "	if r.evaluated == 0 || failed.Count() < r.evaluated {",
+			New: "	if r.evaluated == 0 || failed.Count() <= r.evaluated {",
+		},
 		"no grace after a start": {
 			File: fleetFile, Old: "		f.retainUntil = f.clock.Now().Add(f.withdrawals.grace)\n", New: "",
 		},
