@@ -16,7 +16,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// progressiveSet is the name of the set that rolls out to one cluster at a time. Every other set rolls out to all at once.
+// progressiveSet is the name of the set that rolls out to one cluster at a time. Every other set rolls out to all at once. A cluster that leaves
+// while it is under way is lost, and holds no other.
 const progressiveSet = "progressive"
 
 // createSet creates a set for the placement. It waits while a deleted set of this name exists.
@@ -25,8 +26,10 @@ func (h *testHub) createSet(name string, of template) {
 	strategy := clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All}
 	if name == progressiveSet {
 		strategy = clusterv1alpha1.RolloutStrategy{
-			Type:        clusterv1alpha1.Progressive,
-			Progressive: &clusterv1alpha1.RolloutProgressive{MaxConcurrency: intstr.FromInt32(1)},
+			Type: clusterv1alpha1.Progressive,
+			Progressive: &clusterv1alpha1.RolloutProgressive{
+				RolloutConfig: clusterv1alpha1.RolloutConfig{MaxFailures: intstr.FromString("100%")}, MaxConcurrency: intstr.FromInt32(1),
+			},
 		}
 	}
 	reference := workv1alpha1.LocalPlacementReference{Name: placementName}
