@@ -671,3 +671,30 @@ func TestAChangeOfOverridesForgetsNothing(t *testing.T) {
 	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster was lost")
 	w.expectTemplate(t, "")
 }
+
+// TestABreachOutlastsItsPlacement: also where the placement is deleted, or its decision is not complete, before it is taken out of the set.
+func TestABreachOutlastsItsPlacement(t *testing.T) {
+	for sentence, loses := range map[string]func(w *state){
+		"its placement is deleted": func(w *state) { delete(w.placements, "p") },
+		"its decision is made":     func(w *state) { w.placements["p"].Object.Status.NumberOfSelectedClusters = 9 },
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+			w.selects("p", "a b")
+			w.pass(t)
+			w.agents(t, "a", failing, w.now)
+			w.pass(t)
+			w.expectHolds(t, "Breach 10:00:00")
+			w.now = w.now.Add(time.Minute)
+			loses(w)
+			w.pass(t)
+			w.expectHolds(t, "Breach 10:00:00")
+			w.set.Spec.PlacementRefs[0].Name = "q"
+			w.selects("q", "b c")
+			w.written = nil
+			w.pass(t)
+			w.expectTemplate(t, "")
+			w.expectCondition(t, "Progressing", "False", "Breached", "Placement p was breached when it was taken out")
+		})
+	}
+}

@@ -20,12 +20,8 @@ func (r *run) holds() {
 	r.holdAll(former)
 	for i := range r.out.Steps {
 		name, step := r.in.Placements[i].Name, &r.out.Steps[i]
-		if step.Phase == rollout.PhaseUndecided {
-			for _, hold := range former {
-				if hold.Placement == name {
-					r.record.Holds = append(r.record.Holds, hold)
-				}
-			}
+		if r.undecided(i) {
+			r.keepHolds(former, name)
 			continue
 		}
 		if step.Breached || step.Phase == rollout.PhaseBreached && !step.Elsewhere {
@@ -35,6 +31,15 @@ func (r *run) holds() {
 			r.hold(former, clusterv1alpha1.RolloutHold{
 				Type: clusterv1alpha1.HoldUnprovenGroup, Placement: name, MandatoryDecisionGroup: *step.Unproven,
 			})
+		}
+	}
+}
+
+// keepHolds keeps what held a placement.
+func (r *run) keepHolds(former []clusterv1alpha1.RolloutHold, name string) {
+	for _, hold := range former {
+		if hold.Placement == name && hold.Type != clusterv1alpha1.HoldMissing {
+			r.record.Holds = append(r.record.Holds, hold)
 		}
 	}
 }

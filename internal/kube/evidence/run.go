@@ -125,12 +125,31 @@ func (r *run) decide() {
 			}
 		}
 		if breached < 0 {
+			breached = r.breachedUndecided()
+		}
+		if breached < 0 {
 			break
 		}
 	}
 	for i, step := range r.out.Steps {
-		r.placement(r.in.Placements[i].Name).Breached = step.Breached || former && r.placement(r.in.Placements[i].Name).Breached
+		of := r.placement(r.in.Placements[i].Name)
+		of.Breached = step.Breached || of.Breached && (former || r.undecided(i))
 	}
+}
+
+// undecided reports whether it is not known which clusters a placement selects, so that nothing of it ends.
+func (r *run) undecided(placement int) bool {
+	return r.out.Steps[placement].Phase == rollout.PhaseUndecided || !r.in.Placements[placement].Complete
+}
+
+// breachedUndecided returns the first placement that was breached before its decision went, or began to change; -1 for none.
+func (r *run) breachedUndecided() int {
+	for i := range r.out.Steps {
+		if of := r.placement(r.in.Placements[i].Name); r.undecided(i) && of.Breached && r.fails(*of) {
+			return i
+		}
+	}
+	return -1
 }
 
 // breachedFormer returns the position, in the record, of the first placement that was breached when it was taken out, and that has a failed
