@@ -2,11 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/bits-and-blooms/bitset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/internal/filter"
 	"github.com/berth-project/berth/engine/internal/group"
 	"github.com/berth-project/berth/engine/ledger"
@@ -33,11 +35,17 @@ func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 			stay.Set(id)
 		}
 	}
+	fell := incumbents.Difference(reachable.candidates)
+	s.ClustersWith(fleet.TermTerminating).RemoveFrom(fell)
+	retained := s.Retained(fell) // the set of a held edit may be withdrawn for a moment too
+	if retained != nil {
+		stay.InPlaceUnion(retained)
+	}
 	if stay.Difference(t.chosen()).None() {
 		return decided
 	}
 	slices := s.Slices(decided.Key)
-	return &Result{
+	out := &Result{
 		Key:           decided.Key,
 		Groups:        group.Keep(s, slices, stay),
 		Fingerprint:   fingerprint(slices),
@@ -52,6 +60,18 @@ func holdEmptyingEdit(decided *Result, past ledger.Ledger) *Result {
 		},
 		RecheckAt: decided.RecheckAt,
 		Trace:     &Trace{Snapshot: s, scope: reachable, kept: stay},
+	}
+	if retained != nil && retained.Any() {
+		out.recheckBy(s.Retention.Until)
+		out.Retained = t.names(retained)
+	}
+	return out
+}
+
+// recheckBy makes the placement be decided again at an instant, at the latest.
+func (r *Result) recheckBy(at time.Time) {
+	if r.RecheckAt.IsZero() || at.Before(r.RecheckAt) {
+		r.RecheckAt = at
 	}
 }
 

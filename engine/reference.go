@@ -181,7 +181,7 @@ func reportReferences(decided *Result, past ledger.Ledger) *Result {
 	found := lookUp(t.Snapshot, t.scope, t.Program)
 	found.retainJudged(past.UnknownReferences)
 	if len(found.unknown) == 0 {
-		return decided
+		return keepHeldReference(decided, past)
 	}
 	problem := strings.Join(found.texts(past.UnknownReferences), "; ")
 	if t.holdsReferences(past) && t.losesBy(found.unknown, past) {
@@ -194,6 +194,19 @@ func reportReferences(decided *Result, past ledger.Ledger) *Result {
 	out.Misconfigured = misconfigured(problem)
 	out.Misconfigured.Reason, out.Unknown = clusterv1beta1.ReasonUnknownReference, found.unknown
 	return &out
+}
+
+// keepHeldReference holds an edit that was held, while the grace after a start lasts: nothing is unknown where no cluster is in reach, since
+// the set is withdrawn for a moment.
+func keepHeldReference(decided *Result, past ledger.Ledger) *Result {
+	s := decided.Trace.Snapshot
+	if !past.ReferenceHeld || decided.Trace.scope.candidates.Any() || !s.Now.Before(s.Retention.Until) {
+		return decided
+	}
+	out := keepDecisions(s, decided.Key, past.UnknownReferences)
+	out.Misconfigured.Reason = clusterv1beta1.ReasonReferenceHeld
+	out.recheckBy(s.Retention.Until)
+	return out
 }
 
 // holdsReferences reports whether an edit is held that names what no cluster in reach has.
@@ -209,8 +222,8 @@ func holdReferences(decided *Result, problem string, unknown []program.Reference
 	out.Misconfigured.Message = truncated(fmt.Sprintf("%s. The %d selected ManagedClusters stay until a cluster has it or the spec changes. "+
 		"To follow the spec: kubectl berth holds release placement/%s -n %s --hold Reference --reason WHY",
 		problem, out.Selected, key.Name, key.Namespace))
-	if at := decided.RecheckAt; !at.IsZero() && (out.RecheckAt.IsZero() || at.Before(out.RecheckAt)) {
-		out.RecheckAt = at
+	if at := decided.RecheckAt; !at.IsZero() {
+		out.recheckBy(at)
 	}
 	return out
 }

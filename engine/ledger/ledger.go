@@ -23,6 +23,8 @@ type Ledger struct {
 	Confirmed bool
 	// UnknownReferences is what has been stored of what the same spec names and no cluster in reach has; empty for nothing.
 	UnknownReferences string
+	// ReferenceHeld is set if the last decision held the edit for that.
+	ReferenceHeld bool
 	// ReferencesConfirmed is set if a user has confirmed that.
 	ReferencesConfirmed bool
 	// Failing has the incumbents on which an expression failed in the last decision because a claim or score is missing, each

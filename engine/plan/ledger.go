@@ -30,7 +30,7 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	if found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured); found != nil &&
 		found.ObservedGeneration == stored.Generation &&
 		(found.Reason == clusterv1beta1.ReasonUnknownReference || found.Reason == clusterv1beta1.ReasonReferenceHeld) {
-		out.UnknownReferences = found.Message
+		out.UnknownReferences, out.ReferenceHeld = found.Message, found.Reason == clusterv1beta1.ReasonReferenceHeld
 	}
 	found := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionEditHeld)
 	out.EditHeld = found != nil && found.Status == metav1.ConditionTrue && found.ObservedGeneration == stored.Generation

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
@@ -851,5 +852,52 @@ func TestGoing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAHeldEditOutlastsARestartWithoutItsSet holds edits, and starts the manager while their set is away: it comes back within the grace.
+func TestAHeldEditOutlastsARestartWithoutItsSet(t *testing.T) {
+	for _, mistake := range []*clusterv1beta1.Placement{
+		enginetest.Placement("ns", "edited").Labels("enviroment", "live").Obj(), enginetest.Placement("ns", "edited").Labels("env", "lief").Obj(),
+	} {
+		h := newHub(t)
+		for _, cluster := range h.state.Clusters {
+			labelled := cluster.DeepCopy()
+			metav1.SetMetaDataLabel(&labelled.ObjectMeta, "env", "live")
+			h.put(labelled)
+		}
+		h.place(enginetest.Placement("ns", "edited").Obj())
+		h.decide(t)
+		before := h.decisions()["edited"]
+		p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "edited"}].DeepCopy()
+		p.Spec.Predicates = mistake.Spec.Predicates
+		h.place(p)
+		h.decide(t)
+		held := func(when string) {
+			t.Helper()
+			edit := h.condition("edited", clusterv1beta1.PlacementConditionEditHeld)
+			reference := h.condition("edited", clusterv1beta1.PlacementConditionMisconfigured)
+			is := edit != nil && edit.Status == metav1.ConditionTrue || reference.Reason == clusterv1beta1.ReasonReferenceHeld
+			if got := h.decisions()["edited"]; !slices.Equal(got, before) || len(got) == 0 || !is {
+				t.Errorf("%s the decision is %v, want %v; %v, %v", when, got, before, edit, reference)
+			}
+		}
+		held("after the edit")
+		sets := slices.Collect(maps.Keys(h.state.Sets))
+		for _, set := range sets {
+			h.deleteSet(set)
+		}
+		h.restart()
+		h.decide(t)
+		held("after the restart")
+		for _, set := range sets {
+			h.addSet(set)
+		}
+		h.decide(t)
+		held("with the sets")
+		h.clock.Step(time.Minute)
+		h.endGraces()
+		h.decide(t)
+		held("after the grace")
 	}
 }
