@@ -17,6 +17,9 @@ const (
 	// strategy is closed by "}]}}".
 	strategy = "{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: a, namespace: ns}, " +
 		"spec: {placementRefs: [{name: p, rolloutStrategy: "
+	// control is closed by "}}}" after a time.
+	control = "{apiVersion: rollout.berth-project.io/v1alpha1, kind: RolloutControl, metadata: {name: a, namespace: ns}, " +
+		"spec: {returnNow: {revision: r, time: "
 	decision = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
 	// profile and published are of SIG Multicluster.
 	profile   = "{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: a, namespace: ns}, "
@@ -31,6 +34,12 @@ func TestAdmission(t *testing.T) {
 		object, old string
 		want        string
 	}{
+		"a decision of a person, as Go programs write it": {object: control + "'2026-11-29T17:16:45.000000Z'}}}"},
+		"a decision of a person in another zone":          {object: control + "'2026-11-29T17:16:45.123456+01:00'}}}"},
+		// No client could read a list with these.
+		"a decision of a person in whole seconds":        {object: control + "'2026-11-29T17:16:45Z'}}}", want: "spec.returnNow.time"},
+		"a decision of a person in nanoseconds":          {object: control + "'2026-11-29T17:16:45.123456789Z'}}}", want: "spec.returnNow.time"},
+		"a decision of a person on no day":               {object: control + "'2026-02-30T17:16:45.000000Z'}}}", want: "spec.returnNow.time"},
 		"a placement with an empty spec":                 {object: placement + "spec: {}}"},
 		"a placement without a spec":                     {object: placement + "}", want: "spec: Required value"},
 		"a placement of no cluster":                      {object: placement + "spec: {numberOfClusters: 0}}"},

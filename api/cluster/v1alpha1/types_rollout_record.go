@@ -11,25 +11,39 @@ type RolloutRecord struct {
 	// Hash of what is rolled out.
 	Revision string `json:"revision"`
 
+	// Whether the template had begun before with other overrides: a decision to return
+	// to the template at once does not count for these.
+	//
+	// +optional
+	Overrides bool `json:"overrides,omitempty"`
+
 	// When the rollout began.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedTime metav1.MicroTime `json:"startedTime"`
 
 	// When the record was last made sure of. Time in which no manager ran counts as
 	// no soak.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	ObservedTime metav1.MicroTime `json:"observedTime,omitzero"`
 
 	// When the rollout had finished: every cluster has the change, was left out, or
 	// failed within maxFailures. From then on it goes to every cluster that joins.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	FinishedTime *metav1.MicroTime `json:"finishedTime,omitempty"`
 
 	// The decision to return at once that has ended, by its time. It does not count
 	// any more.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	Returned *metav1.MicroTime `json:"returned,omitempty"`
 
 	// Counts and mandatory groups of each placement.
@@ -246,11 +260,15 @@ type ClusterRolloutRecord struct {
 	Phase ClusterRolloutPhase `json:"phase"`
 
 	// When the cluster was given the change, by the clock of the manager.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedTime metav1.MicroTime `json:"startedTime"`
 
 	// When the manager first saw the success that lasts until now.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	SucceededTime *metav1.MicroTime `json:"succeededTime,omitempty"`
 
 	// True once the cluster was seen with the change. Until then it may still have to

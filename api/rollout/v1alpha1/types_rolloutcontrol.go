@@ -104,6 +104,8 @@ type GroupApproval struct {
 	// the approval counts for no later rollout of the template. Absent for all.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
 
 	// `Start`: the group may start. `Proof`: later groups may start although no
@@ -150,11 +152,15 @@ type TemplateDecision struct {
 	// Absent for every rollout of the template.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
 
 	// When it was decided. A decision that has ended counts again with another time.
 	//
 	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	Time metav1.MicroTime `json:"time"`
 }
 
@@ -190,6 +196,8 @@ type ForgivenCluster struct {
 	// it counts in a later rollout of the template. Absent for all.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedTime *metav1.MicroTime `json:"startedTime,omitempty"`
 
 	// Why it does not count.
