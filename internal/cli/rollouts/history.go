@@ -117,7 +117,10 @@ func Undo(set *workv1alpha1.ManifestWorkReplicaSet, past Past, number int64) ([]
 	if err != nil {
 		return nil, Revision{}, fmt.Errorf("returning the set %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	if target.Hash == present {
+	switch {
+	case target.Hash == present && plan.RollsOutOverrides(set, present):
+		return nil, Revision{}, fmt.Errorf("returning the set %s/%s: %w", set.Namespace, set.Name, errOverrides(target.Number))
+	case target.Hash == present:
 		return nil, target, nil
 	}
 	template, err := plan.RevisionTemplate(target.stored)
@@ -149,6 +152,12 @@ func former(set *workv1alpha1.ManifestWorkReplicaSet, history []Revision, number
 	default:
 		return find(func(r Revision) bool { return r.Finished && r.Hash != present }, noFormer(history, present))
 	}
+}
+
+// errOverrides is the error where the set has a template already, and its rollout is of changed overrides.
+func errOverrides(number int64) error {
+	return fmt.Errorf("the set has the template of revision %d already, and rolls out other overrides for it, which no revision keeps: "+
+		"apply its file with the former overrides, or name another template with --to-revision", number)
 }
 
 // isFinished reports whether a template has finished before.

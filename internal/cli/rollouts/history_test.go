@@ -348,3 +348,16 @@ func TestUndoOfAReturn(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoOfOverrides: the set has the template already, and no revision keeps its former overrides.
+func TestUndoOfOverrides(t *testing.T) {
+	set, history := versions(t, "a", "a*")
+	set.Status.CurrentRevision = history[0].Hash
+	set.Status.Rollout = &clusterv1alpha1.RolloutRecord{Revision: history[0].Hash + "-before"}
+	const want = "rolls out other overrides for it, which no revision keeps: apply its file with the former overrides"
+	for _, number := range []int64{0, 1} {
+		if _, _, err := Undo(set, Past{Revisions: history}, number); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("to revision %d: err = %v, want %s", number, err, want)
+		}
+	}
+}

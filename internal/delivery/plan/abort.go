@@ -93,6 +93,8 @@ func (p *planner) obstacle() string {
 	switch {
 	case p.in.Set.Status.CurrentRevision == "":
 		return "no rollout of the set has finished before"
+	case RollsOutOverrides(p.in.Set, p.in.Hash) && p.in.Set.Status.CurrentRevision == p.in.Hash:
+		return "its template is that of the last finished rollout, and the former overrides are not kept: apply the file of the set with them"
 	case p.former() == "":
 		return "the template of the last finished rollout is not kept"
 	default:

@@ -40,10 +40,10 @@ func (p *planner) controlled(of *placementState, strategy clusterv1alpha1.Rollou
 }
 
 // ReturnsNow reports whether a person lets all clusters return to the present template at once. It takes a template that has finished
-// before: who decides on a rollout may not send a new template past its pace.
+// before, with the same overrides: who decides on a rollout may not send anything new past its pace.
 func ReturnsNow(in Input) bool {
 	return in.Control != nil && in.Control.Spec.ReturnNow != nil && in.Control.Spec.ReturnNow.Revision == in.Hash && in.FinishedBefore &&
-		!HasReturned(in.Control, in.Set.Status.Rollout)
+		!RollsOutOverrides(in.Set, in.Hash) && !HasReturned(in.Control, in.Set.Status.Rollout)
 }
 
 // HasReturned reports whether a decision to return at once is on record as ended. Both may be nil.

@@ -698,3 +698,23 @@ func TestABreachOutlastsItsPlacement(t *testing.T) {
 		})
 	}
 }
+
+// TestAReturnIsOfATemplateAlone: a decision to return at once sends no changed overrides past the pace of the set, nor do other overrides end
+// a return.
+func TestAReturnIsOfATemplateAlone(t *testing.T) {
+	w := finishedState(t, "a b c", "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+	w.template("1")
+	w.label("a", "x")
+	w.label("b", "x")
+	w.label("c", "x")
+	w.pass(t)
+	w.overrides(t, siteOverride)
+	w.returns = true
+	w.written = nil
+	w.pass(t)
+	w.pass(t)
+	w.expectWrites(t, "Update a")
+	if !w.set.Status.Rollout.Overrides {
+		t.Error("the record is not of overrides")
+	}
+}

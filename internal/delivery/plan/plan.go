@@ -12,6 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/kube/reading"
@@ -144,11 +145,24 @@ func (p *planner) evidence() evidence.Input {
 }
 
 // revision returns what identifies a rollout: the template, and the overrides where there are some.
-func (p *planner) revision() string {
-	if len(p.in.Set.Spec.Overrides) == 0 {
-		return p.in.Hash
+func (p *planner) revision() string { return revisionOf(p.in.Set, p.in.Hash) }
+
+// revisionOf returns the revision of a set with a template.
+func revisionOf(set *workv1alpha1.ManifestWorkReplicaSet, template string) string {
+	if len(set.Spec.Overrides) == 0 {
+		return template
 	}
-	return p.in.Hash + "-" + overridesHash(p.in.Set.Spec.Overrides)
+	return template + "-" + overridesHash(set.Spec.Overrides)
+}
+
+// RollsOutOverrides reports whether the rollout of a set with a template is, or will be, of other overrides for a template that had begun
+// before.
+func RollsOutOverrides(set *workv1alpha1.ManifestWorkReplicaSet, template string) bool {
+	record := set.Status.Rollout
+	if record == nil || templateOf(record.Revision) != template {
+		return false
+	}
+	return record.Revision != revisionOf(set, template) || record.Overrides && record.FinishedTime == nil
 }
 
 // hold changes the steps that may not be taken: of placements whose decision is not to be trusted, and of a rollout that is aborted.

@@ -58,9 +58,12 @@ func remedy(set *workv1alpha1.ManifestWorkReplicaSet, placement string, step rol
 		if step.Mandatory {
 			raise = ","
 		}
-		return "starts when the failed clusters succeed: correct the template, forgive with `" +
-			fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) +
-			"`" + raise + " or return with `" + command("undo", "") + "`"
+		what, back := "template", "return with `"+command("undo", "")+"`"
+		if record := set.Status.Rollout; record != nil && record.Overrides {
+			what, back = "overrides", "apply the former ones"
+		}
+		return "starts when the failed clusters succeed: correct the " + what + ", forgive with `" +
+			fmt.Sprintf("kubectl berth rollout forgive %s CLUSTER -n %s --reason WHY", set.Name, set.Namespace) + "`" + raise + " or " + back
 	case rollout.WaitsForStrategy:
 		return "starts when the rolloutStrategy of placement " + placement + " is valid and the template has a manifest"
 	default:

@@ -33,7 +33,7 @@ func (r *run) begin() {
 		return
 	}
 	now := metav1.NewMicroTime(r.in.Now)
-	r.record = &clusterv1alpha1.RolloutRecord{Revision: r.in.Revision, StartedTime: now, ObservedTime: now}
+	r.record = &clusterv1alpha1.RolloutRecord{Revision: r.in.Revision, Overrides: r.in.Continues, StartedTime: now, ObservedTime: now}
 	for _, placement := range r.in.Placements {
 		r.placement(placement.Name)
 	}
@@ -50,7 +50,7 @@ func (r *run) begin() {
 // anew. A cluster that has to be written again starts again.
 func (r *run) resume() {
 	r.record = r.in.Record.DeepCopy()
-	r.record.Revision, r.record.Missing = r.in.Revision, 0
+	r.record.Revision, r.record.Overrides, r.record.Missing = r.in.Revision, true, 0
 	for i := range r.record.Placements {
 		gates := r.record.Placements[i].Gates
 		for j := range gates {
