@@ -62,7 +62,7 @@ const (
 
 // Annotations by which a user confirms an edit that leaves a Placement without clusters.
 const (
-	// ConfirmedGenerationAnnotation has the generation of the spec that is confirmed.
+	// ConfirmedGenerationAnnotation has the generation of the spec that is confirmed, as Confirmation returns it, or the number alone.
 	ConfirmedGenerationAnnotation = "berth-project.io/confirmed-generation"
 	// ConfirmedReasonAnnotation has the reason of the user who confirmed it.
 	ConfirmedReasonAnnotation = "berth-project.io/confirmed-reason"
@@ -73,7 +73,19 @@ const (
 // EmptyingConfirmed reports whether a user has confirmed that the spec of a placement may leave it without clusters.
 func EmptyingConfirmed(placement *Placement) bool {
 	return placement.Annotations[ConfirmEmptyAnnotation] == "true" ||
-		placement.Annotations[ConfirmedGenerationAnnotation] == strconv.FormatInt(placement.Generation, 10)
+		confirms(placement, ConfirmedGenerationAnnotation)
+}
+
+// Confirmation returns the value of an annotation that confirms the present spec of a placement: its generation, and its UID. A placement
+// that is made anew with the annotation counts its generations from 1 again, and its later edits are not confirmed.
+func Confirmation(placement *Placement) string {
+	return strconv.FormatInt(placement.Generation, 10) + "/" + string(placement.UID)
+}
+
+// confirms reports whether an annotation confirms the present spec of a placement.
+func confirms(placement *Placement, annotation string) bool {
+	value := placement.Annotations[annotation]
+	return value == Confirmation(placement) || value == strconv.FormatInt(placement.Generation, 10)
 }
 
 // Annotations by which a user lets clusters leave on which an expression fails.
@@ -97,7 +109,7 @@ func ExpressionsReleased(placement *Placement) time.Time {
 
 // Annotations by which a user lets an edit be followed that names what no cluster has.
 const (
-	// ConfirmedReferencesAnnotation has the generation of the spec that is confirmed.
+	// ConfirmedReferencesAnnotation has the generation of the spec that is confirmed, as ConfirmedGenerationAnnotation.
 	ConfirmedReferencesAnnotation = "berth-project.io/confirmed-references"
 	// ConfirmedReferencesReasonAnnotation has the reason of the user.
 	ConfirmedReferencesReasonAnnotation = "berth-project.io/confirmed-references-reason"
@@ -105,7 +117,7 @@ const (
 
 // ReferencesConfirmed reports whether a user has confirmed that the spec of a placement may name what no cluster has.
 func ReferencesConfirmed(placement *Placement) bool {
-	return placement.Annotations[ConfirmedReferencesAnnotation] == strconv.FormatInt(placement.Generation, 10)
+	return confirms(placement, ConfirmedReferencesAnnotation)
 }
 
 // ReasonValueMissing goes with ExpressionHeld=True.

@@ -124,7 +124,14 @@ func BrakeReleased(set *ManagedClusterSet) time.Time {
 
 // SelectorConfirmed reports whether a user has confirmed that the selector of a set may take every member away.
 func SelectorConfirmed(set *ManagedClusterSet) bool {
-	return set.Annotations[ConfirmedSelectorAnnotation] == strconv.FormatInt(set.Generation, 10)
+	value := set.Annotations[ConfirmedSelectorAnnotation]
+	return value == Confirmation(set) || value == strconv.FormatInt(set.Generation, 10)
+}
+
+// Confirmation returns the value of the annotation that confirms the present selector of a set: its generation, and its UID. A set that is
+// made anew with the annotation counts its generations from 1 again, and its later edits are not confirmed.
+func Confirmation(set *ManagedClusterSet) string {
+	return strconv.FormatInt(set.Generation, 10) + "/" + string(set.UID)
 }
 
 // Condition of a ManagedClusterSetBinding and its reasons.

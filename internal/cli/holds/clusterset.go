@@ -3,7 +3,6 @@ package holds
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +66,7 @@ func (o *releaseOptions) releaseClusterSet(ctx context.Context, name string) err
 // releaseOfClusterSet writes into a set that a hold of it ends.
 func releaseOfClusterSet(set *clusterv1beta2.ManagedClusterSet, found hold.Hold, reason string) {
 	if found.Type == hold.Selector {
-		metav1.SetMetaDataAnnotation(&set.ObjectMeta, clusterv1beta2.ConfirmedSelectorAnnotation, strconv.FormatInt(set.Generation, 10))
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, clusterv1beta2.ConfirmedSelectorAnnotation, clusterv1beta2.Confirmation(set))
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, clusterv1beta2.ConfirmedSelectorReasonAnnotation, reason)
 		return
 	}

@@ -199,6 +199,9 @@ func listersOf(hub client.Reader, namespace string) []lister {
 func (o *listOptions) print(w io.Writer, found []hold.Hold) error {
 	if len(found) == 0 {
 		printer.Printf(o.streams.ErrOut, "nothing is held back\n")
+		if !o.all {
+			printer.Printf(o.streams.ErrOut, "note: sets and clusters are of no namespace: -A lists their holds too, such as a brake\n")
+		}
 		return nil
 	}
 	screen := printer.ScreenOf(o.streams.Out, os.Getenv)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/client-go/util/retry"
@@ -62,11 +61,11 @@ func (o *releaseOptions) patchPlacement(ctx context.Context, hub client.Client, 
 	for _, h := range holds {
 		switch h.Type {
 		case hold.Edit:
-			placement.Annotations[clusterv1beta1.ConfirmedGenerationAnnotation] = strconv.FormatInt(placement.Generation, 10)
+			placement.Annotations[clusterv1beta1.ConfirmedGenerationAnnotation] = clusterv1beta1.Confirmation(placement)
 			placement.Annotations[clusterv1beta1.ConfirmedReasonAnnotation] = reason
 			lines = append(lines, fmt.Sprintf("its clusters leave by generation %d of its spec", placement.Generation))
 		case hold.Reference:
-			placement.Annotations[clusterv1beta1.ConfirmedReferencesAnnotation] = strconv.FormatInt(placement.Generation, 10)
+			placement.Annotations[clusterv1beta1.ConfirmedReferencesAnnotation] = clusterv1beta1.Confirmation(placement)
 			placement.Annotations[clusterv1beta1.ConfirmedReferencesReasonAnnotation] = reason
 			lines = append(lines, fmt.Sprintf("generation %d of its spec is followed", placement.Generation))
 		default:

@@ -676,6 +676,16 @@ func TestAnEditThatEmptiesAPlacementIsHeld(t *testing.T) {
 			edit(h, typo)
 			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, fmt.Sprint(h.state.Placements[all].Generation-1))
 		}, six, true},
+		"the generation of this placement is confirmed": {func(h *hub) {
+			edit(h, typo)
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, clusterv1beta1.Confirmation(h.state.Placements[all]))
+		}, nil, false},
+		"the generation of a former placement is confirmed": {func(h *hub) {
+			edit(h, typo)
+			former := h.state.Placements[all].DeepCopy()
+			former.UID = "former"
+			annotate(h, clusterv1beta1.ConfirmedGenerationAnnotation, clusterv1beta1.Confirmation(former))
+		}, six, true},
 		"it is confirmed in the same write": {func(h *hub) {
 			edit(h, func(p *clusterv1beta1.Placement) {
 				typo(p)
