@@ -196,8 +196,8 @@ func reportReferences(decided *Result, past ledger.Ledger) *Result {
 	return &out
 }
 
-// keepHeldReference holds an edit that was held, while the grace after a start lasts: nothing is unknown where no cluster is in reach, since
-// the set is withdrawn for a moment.
+// keepHeldReference holds an edit that was held, while the grace after a start lasts: nothing is unknown where no cluster is in reach, as
+// while the set is withdrawn for a moment.
 func keepHeldReference(decided *Result, past ledger.Ledger) *Result {
 	s := decided.Trace.Snapshot
 	if !past.ReferenceHeld || decided.Trace.scope.candidates.Any() || !s.Now.Before(s.Retention.Until) {

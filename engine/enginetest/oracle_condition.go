@@ -121,8 +121,8 @@ func (v *view) expressionCondition(chosen map[string]bool) engine.Condition {
 	return out
 }
 
-// failsEverywhere returns ExpressionHeld where an expression fails on every cluster; it has no status without a selected cluster that lacks a
-// claim or score.
+// failsEverywhere returns ExpressionHeld where an expression fails on every cluster; it has no status without a selected cluster that lacks
+// a claim or score.
 func (v *view) failsEverywhere(kept []Group) engine.Condition {
 	stay := map[string]bool{}
 	for _, group := range kept {

@@ -83,7 +83,9 @@ func TestOptionsAreValidated(t *testing.T) {
 		"an unknown source of Kueue":    {[]string{"--kueue-source=x"}, []string{`--kueue-source "x": must be Secret or ClusterProfile`}},
 		"works that are too large":      {[]string{"--manifest-limit=1572865"}, []string{"--manifest-limit 1572865"}},
 		"a console without views":       {[]string{"--console-bind-address=:1"}, []string{`--console-bind-address ":1": needs the views`}},
-		"statuses later than a soak":    {[]string{"--rollout-status-interval=3s"}, []string{"--rollout-status-interval 3s: must be from 0 to 2s"}},
+		"statuses later than a soak": {
+			[]string{"--rollout-status-interval=3s"}, []string{"--rollout-status-interval 3s: must be from 0 to 2s"},
+		},
 		"faults of two sections":        {[]string{"--workers=0", "--fanout-bytes=-1"}, []string{"--workers 0", "; ", "--fanout-bytes -1"}},
 		"unknown controller":            {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
 		"unknown controller not to run": {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},

@@ -147,7 +147,9 @@ func newHistory(t *testing.T, seed uint64) *history {
 }
 
 // start starts a manager.
-func (h *history) start() { h.manager = startManager(h.t, "--rollout-status-interval="+recordInterval.String()) }
+func (h *history) start() {
+	h.manager = startManager(h.t, "--rollout-status-interval="+recordInterval.String())
+}
 
 func (h *history) note(format string, args ...any) {
 	h.log = append(h.log, fmt.Sprintf(format, args...))

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// progressiveSet is the name of the set that rolls out to one cluster at a time. Every other set rolls out to all at once. A cluster that leaves
-// while it is under way is lost, and holds no other.
+// progressiveSet is the name of the set that rolls out to one cluster at a time. Every other set rolls out to all at once. A cluster that
+// leaves it while it is under way is lost, and holds no other.
 const progressiveSet = "progressive"
 
 // createSet creates a set for the placement. It waits while a deleted set of this name exists.

@@ -298,7 +298,9 @@ func (a *accidents) kinds() map[string]func() (undo func()) {
 				})
 			}
 			report(func(*clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim { return nil })
-			return func() { report(func(c *clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim { return c.Status.ClusterClaims }) }
+			return func() {
+				report(func(c *clusterv1.ManagedCluster) []clusterv1.ManagedClusterClaim { return c.Status.ClusterClaims })
+			}
 		},
 		"scores are deleted": func() func() {
 			a.each(some, func(ctx context.Context, c *clusterv1.ManagedCluster) error { return a.Delete(ctx, a.score(c.Name, 0)) })

@@ -79,8 +79,9 @@ metadata: {name: web, namespace: shop, generation: 2}
 spec: {}
 status:
   conditions:
-  - {type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: of the spec before, observedGeneration: 1, lastTransitionTime: &then "2026-11-20T09:00:00Z"}
-  - {type: EditHeld, status: 'True', reason: EmptiesPlacement, message: the edit leaves none, observedGeneration: 2, lastTransitionTime: *then}
+  - {type: PlacementSatisfied, status: 'True', reason: AllDecisionsScheduled, message: before, observedGeneration: 1,
+    lastTransitionTime: &then "2026-11-20T09:00:00Z"}
+  - {type: EditHeld, status: 'True', reason: EmptiesPlacement, message: none, observedGeneration: 2, lastTransitionTime: *then}
 `, "get", "placements", "-f", "-")
 	if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), "shop web True EmptiesPlacement 0/all 0 edit") {
 		t.Errorf("%s%s", got.Out, got.ErrOut)

@@ -699,8 +699,7 @@ func TestABreachOutlastsItsPlacement(t *testing.T) {
 	}
 }
 
-// TestAReturnIsOfATemplateAlone: a decision to return at once sends no changed overrides past the pace of the set, nor do other overrides end
-// a return.
+// TestAReturnIsOfATemplateAlone: a decision to return at once sends no changed overrides past the pace of the set.
 func TestAReturnIsOfATemplateAlone(t *testing.T) {
 	w := finishedState(t, "a b c", "p={type: Progressive, progressive: {maxConcurrency: 1}}")
 	w.template("1")

@@ -146,7 +146,9 @@ func (a *accidents) round(t *testing.T) {
 		undo = append(undo, kinds[name]()...)
 		delete(kinds, name) // each at most once, since its undoing would undo the other
 		if name == deletedPlacements || name == editedPlacements {
-			maps.DeleteFunc(kinds, func(other string, _ func() []func()) bool { return other == deletedPlacements || other == editedPlacements })
+			maps.DeleteFunc(kinds, func(other string, _ func() []func()) bool {
+				return other == deletedPlacements || other == editedPlacements
+			})
 		}
 		a.pass()
 	}
@@ -309,7 +311,7 @@ func mistakes() []*clusterv1beta1.Placement {
 	of := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
 	return []*clusterv1beta1.Placement{
 		of().Labels("enviroment", "live").Labels("env", "test").Obj(), // no cluster has the first key
-		of().Labels("env", "lief").Obj(),        // no cluster has the value: the edit leaves none
+		of().Labels("env", "lief").Obj(),                              // no cluster has the value: the edit leaves none
 		of().Claims(enginetest.Wants("platfrom", metav1.LabelSelectorOpExists)).Obj(),
 		of().CEL(`managedCluster.metadata.labels["enviroment"] == "live"`).Labels("env", "test").Obj(), // it fails on every cluster
 		of().CEL(`managedCluster.`).Obj(),

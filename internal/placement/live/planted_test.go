@@ -47,7 +47,8 @@ func TestHistoriesFindWhatMovesByAccident(t *testing.T) {
 			File: missingFile, Old: "bool { return h.Snapshot.Now.Before(h.Until(id)) }\n", New: "bool { return false && id == 0 }\n",
 		},
 		"an edit that names nothing is followed": {
-			File: "engine/reference.go", Old: "	return t.Snapshot.Rules.HoldUnknownReferences && !past.SameSpec", New: "	return false && !past.SameSpec",
+			File: "engine/reference.go", Old: "	return t.Snapshot.Rules.HoldUnknownReferences && !past.SameSpec",
+			New: "	return false && !past.SameSpec",
 		},
 		"an edit that leaves none is followed": {
 			File: "engine/edit.go", Old: "	if !holds || !decided.Decided ||", New: "	if holds || !decided.Decided ||",
