@@ -331,13 +331,13 @@ func (s *Snapshot) TotalPairs() int {
 	out, namespace, clusters := 0, "", &bitset.BitSet{}
 	s.decisions.Scan(func(key string, decided *placementDecisions) bool { // the placements of a namespace are side by side
 		if of, _, _ := strings.Cut(key, "/"); of != namespace {
-			out += int(clusters.Count()) //nolint:gosec // it is small
+			out += int(clusters.Count())
 			namespace, clusters = of, &bitset.BitSet{}
 		}
 		decided.all.AddTo(clusters)
 		return true
 	})
-	return out + int(clusters.Count()) //nolint:gosec // it is small
+	return out + int(clusters.Count())
 }
 
 // MaxDecisionCount returns the highest decision count of any cluster, after subtracting one from the count of each

@@ -310,10 +310,10 @@ func (a *accidents) kinds() map[string]func() []func() {
 func mistakes() []*clusterv1beta1.Placement {
 	of := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
 	return []*clusterv1beta1.Placement{
-		of().Labels("enviroment", "live").Labels("env", "test").Obj(), // no cluster has the first key
-		of().Labels("env", "lief").Obj(),                              // no cluster has the value: the edit leaves none
-		of().Claims(enginetest.Wants("platfrom", metav1.LabelSelectorOpExists)).Obj(),
-		of().CEL(`managedCluster.metadata.labels["enviroment"] == "live"`).Labels("env", "test").Obj(), // it fails on every cluster
+		of().Labels("regoin", "live").Labels("env", "test").Obj(), // no cluster has the first key
+		of().Labels("env", "lief").Obj(),                          // no cluster has the value: the edit leaves none
+		of().Claims(enginetest.Wants("plaform", metav1.LabelSelectorOpExists)).Obj(),
+		of().CEL(`managedCluster.metadata.labels["regoin"] == "live"`).Labels("env", "test").Obj(), // it fails on every cluster
 		of().CEL(`managedCluster.`).Obj(),
 	}
 }

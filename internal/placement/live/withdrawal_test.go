@@ -868,7 +868,7 @@ func TestGoing(t *testing.T) {
 // TestAHeldEditOutlastsARestartWithoutItsSet holds edits, and starts the manager while their set is away: it comes back within the grace.
 func TestAHeldEditOutlastsARestartWithoutItsSet(t *testing.T) {
 	for _, mistake := range []*clusterv1beta1.Placement{
-		enginetest.Placement("ns", "edited").Labels("enviroment", "live").Obj(), enginetest.Placement("ns", "edited").Labels("env", "lief").Obj(),
+		enginetest.Placement("ns", "edited").Labels("regoin", "live").Obj(), enginetest.Placement("ns", "edited").Labels("env", "lief").Obj(),
 	} {
 		h := newHub(t)
 		for _, cluster := range h.state.Clusters {
