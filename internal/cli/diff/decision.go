@@ -87,7 +87,7 @@ func checkVisible(bundle *file.Bundle) error {
 	if hidden.Len() == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %s, such as %s; ask for a role that gives the right to see their set, or let somebody run it who has it",
+	return fmt.Errorf("%w: %d of %s, such as %s; ask for a role that gives the right to see their set, or let an administrator run it",
 		errHiddenClusters, hidden.Len(), phrase.Count(all.Len(), "cluster"), sets.List(hidden)[0])
 }
 
