@@ -63,6 +63,14 @@ func (h *hub) condition(name, kind string) *metav1.Condition {
 	return meta.FindStatusCondition(h.state.Placements[fleet.Key{Namespace: "ns", Name: name}].Status.Conditions, kind)
 }
 
+// releaseExpressions lets the clusters of the placement "claim" leave on which an expression has failed since an instant or earlier.
+func (h *hub) releaseExpressions(at time.Time) {
+	p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
+	p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: at.Format(time.RFC3339)}
+	p.Generation--
+	h.place(p)
+}
+
 // TestAClaimThatIsRenamedClusterByClusterMovesNothing follows an agent upgrade that reports a claim under another name, and back.
 func TestAClaimThatIsRenamedClusterByClusterMovesNothing(t *testing.T) {
 	h := newHub(t)
@@ -113,22 +121,13 @@ func TestAClusterLeavesAfterTheHold(t *testing.T) {
 		"after a restart":    {func(h *hub) { h.restart(); h.decide(t); h.clock.Step(testHold - time.Minute) }, true},
 		"long after a start": {func(h *hub) { h.restart(); h.decide(t); h.clock.Step(testHold + time.Second) }, false},
 		"once it is released": {func(h *hub) {
-			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
-			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Second).Format(time.RFC3339)}
-			p.Generation--
-			h.place(p)
+			h.releaseExpressions(h.clock.Now().Add(time.Second))
 		}, false},
 		"released for all times": {func(h *hub) {
-			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
-			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Hour).Format(time.RFC3339)}
-			p.Generation--
-			h.place(p)
+			h.releaseExpressions(h.clock.Now().Add(time.Hour))
 		}, true},
 		"released before it began": {func(h *hub) {
-			p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
-			p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(-time.Hour).Format(time.RFC3339)}
-			p.Generation--
-			h.place(p)
+			h.releaseExpressions(h.clock.Now().Add(-time.Hour))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -458,10 +457,7 @@ func TestAnExpressionThatFailsEverywhereIsReleased(t *testing.T) {
 	if held == nil || !strings.Contains(held.Message, want) || !slices.Equal(h.decisions()["claim"], before) {
 		t.Fatalf("the condition is %v, want %q; the decision is %v, want %v", held, want, h.decisions()["claim"], before)
 	}
-	p := h.state.Placements[fleet.Key{Namespace: "ns", Name: "claim"}].DeepCopy()
-	p.Annotations = map[string]string{clusterv1beta1.ExpressionsReleasedAnnotation: h.clock.Now().Add(time.Second).Format(time.RFC3339)}
-	p.Generation--
-	h.place(p)
+	h.releaseExpressions(h.clock.Now().Add(time.Second))
 	h.decide(t)
 	held = h.condition("claim", clusterv1beta1.PlacementConditionExpressionHeld)
 	if got := h.decisions()["claim"]; held != nil || len(got) > 0 {
