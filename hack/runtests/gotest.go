@@ -62,8 +62,8 @@ const (
 	modulePath = "github.com/berth-project/berth"
 	// maxLine is the longest line of an event, in bytes: output of a test is divided into lines.
 	maxLine = 16 << 20
-	// atOnce is how many calls run at a time.
-	atOnce = 2
+	// atOnce is how many calls run at a time: tests of hub wait, and others compute. slowAtOnce is that of slow runs, whose tests mostly wait.
+	atOnce, slowAtOnce = 2, 3
 	// minSeconds is the shortest test whose time is stored.
 	minSeconds = 1
 	// slowSuffix is the suffix of calls that run slow tests.
@@ -72,11 +72,11 @@ const (
 	fuzzTime = "2s"
 )
 
-// runAll runs the calls, two at a time: tests of hub wait, and others compute.
-func runAll(ctx context.Context, root string, environment []string, runs []goTest) *result {
+// runAll runs the calls, some at a time.
+func runAll(ctx context.Context, root string, environment []string, runs []goTest, limit int) *result {
 	out := &result{times: times{}}
 	var running errgroup.Group
-	running.SetLimit(atOnce)
+	running.SetLimit(limit)
 	for _, run := range runs {
 		running.Go(func() error {
 			if err := run.start(ctx, root, environment, out); err != nil {
@@ -233,7 +233,7 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	for _, text := range of.skipped {
 		fmt.Printf("SKIPPED in %s: %s", name, text)
 	}
-	r.times[name] = e.Elapsed
+	r.times[name] += e.Elapsed // of all calls of the package
 	for test, seconds := range of.times {
 		r.times[strings.TrimSuffix(name, slowSuffix)+" "+test] = seconds
 	}

@@ -88,12 +88,12 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	case !opts.slow:
-		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known)))
+		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce))
 	}
 	if err := makeNeeds(ctx, root, part); err != nil {
 		return err
 	}
-	return report(root, runAll(ctx, root, environment, slowRuns(root, part, opts)))
+	return report(root, runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce))
 }
 
 func parse(args []string) (options, error) {

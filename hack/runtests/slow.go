@@ -203,14 +203,20 @@ func makeNeeds(ctx context.Context, root string, of []unit) error {
 	return nil
 }
 
-// slowRuns returns the calls that run some units: one for each package, release and kind.
+// maxCallSeconds is how long the slow tests that one call runs take together, unless one alone takes longer. The tests of a call run one
+// after the other, and calls run side by side: a shard must not end with one call that is far longer than the others.
+const maxCallSeconds = 120
+
+// slowRuns returns the calls that run some units, the longest first.
 func slowRuns(root string, of []unit, opts options) []goTest {
 	var out []goTest
-	for _, group := range groups(of) {
+	calls := groups(of)
+	slices.SortStableFunc(calls, func(a, b []unit) int { return cmp.Compare(seconds(b), seconds(a)) })
+	for _, group := range calls {
 		first := group[0]
 		run := goTest{
 			module: first.of.module, packages: []string{first.of.pattern()}, parallel: 1, flags: append(opts.goFlags(), "-count=1"),
-			environment: []string{thoroughVariable + "=1"},
+			environment: append(rareCollection(), thoroughVariable+"=1"),
 		}
 		switch {
 		case first.fuzz:
@@ -232,18 +238,27 @@ func slowRuns(root string, of []unit, opts options) []goTest {
 	return out
 }
 
-// groups divides units into those that one call runs.
+// groups divides units into those that one call runs: of one package, release and kind, and of at most maxCallSeconds.
 func groups(of []unit) [][]unit {
 	var out [][]unit
 	for _, u := range of {
 		at := slices.IndexFunc(out, func(g []unit) bool {
-			return g[0].of.folder == u.of.folder && g[0].on.name == u.on.name && g[0].fuzz == u.fuzz
+			return g[0].of.folder == u.of.folder && g[0].on.name == u.on.name && g[0].fuzz == u.fuzz && seconds(g)+u.seconds <= maxCallSeconds
 		})
 		if at < 0 {
 			out = append(out, nil)
 			at = len(out) - 1
 		}
 		out[at] = append(out[at], u)
+	}
+	return out
+}
+
+// seconds returns how long some units take one after the other.
+func seconds(of []unit) float64 {
+	var out float64
+	for _, u := range of {
+		out += u.seconds
 	}
 	return out
 }
