@@ -53,7 +53,7 @@ type history struct {
 	groups [2][]string
 	// version is the template, newest the newest one, and finished the one of the last finished rollout.
 	version, newest, finished int
-	// canaries are the clusters of the mandatory group when the template was written.
+	// canaries are the clusters of the mandatory group when the template was written, or the first that joins it then.
 	canaries []string
 	passed   bool
 	facts    map[string]*fact
@@ -229,6 +229,9 @@ func (h *history) join() {
 	group := h.IntN(len(h.groups))
 	h.groups[group] = append(slices.Clone(h.groups[group]), of)
 	slices.Sort(h.groups[group])
+	if group == 0 && len(h.canaries) == 0 { // a group without a cluster has nothing to prove with, until one joins
+		h.canaries = []string{of}
+	}
 	h.note("  %s joins group %d", of, group)
 	h.releaseIn(h.set, []string{of})
 	h.decideGroups()

@@ -90,29 +90,42 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	})
 }
 
-// checkAllNeeded returns an error with the first rule whose permissions in use are all in other rules too. A rule that names its objects
-// covers these only, so it makes no other rule superfluous.
+// checkAllNeeded returns an error with the first rule whose permissions in use are all in other rules too.
 func checkAllNeeded(t *testing.T, used sets.Set[permission]) error {
 	t.Helper()
-	var all []rbacv1.PolicyRule
-	for _, role := range managerRoles(t) {
-		all = append(all, *rules(role)...)
-	}
+	all := allRules(t)
 	for i, rule := range all {
-		covered := sets.New[permission]()
-		for j, other := range all {
-			if j != i && len(other.ResourceNames) == 0 {
-				covered.Insert(permissionsOf([]rbacv1.PolicyRule{other})...)
-			}
-		}
-		if !slices.ContainsFunc(permissionsOf([]rbacv1.PolicyRule{rule}), func(p permission) bool {
-			return !covered.Has(p) && (used.Has(p) || slices.Contains(delegatedCells(), p.verb+" "+p.resource))
-		}) {
+		if !slices.ContainsFunc(own(all, i), func(p permission) bool { return used.Has(p) || p.isDelegated() }) {
 			return fmt.Errorf("no request needs the rule %v, which other rules cover", rule)
 		}
 	}
 	return nil
 }
+
+// allRules returns the rules of all roles of the manager.
+func allRules(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	var out []rbacv1.PolicyRule
+	for _, role := range managerRoles(t) {
+		out = append(out, *rules(role)...)
+	}
+	return out
+}
+
+// own returns the permissions of a rule that no other rule has. A rule that names its objects covers these only, so it makes no other rule
+// superfluous.
+func own(all []rbacv1.PolicyRule, number int) []permission {
+	covered := sets.New[permission]()
+	for i, other := range all {
+		if i != number && len(other.ResourceNames) == 0 {
+			covered.Insert(permissionsOf([]rbacv1.PolicyRule{other})...)
+		}
+	}
+	return slices.DeleteFunc(permissionsOf(all[number:number+1]), covered.Has)
+}
+
+// isDelegated returns whether the manager never uses the permission in a request of its own.
+func (p permission) isDelegated() bool { return slices.Contains(delegatedCells(), p.verb+" "+p.resource) }
 
 // checkAllUsed returns an error with the first verb of a role that the manager did not use.
 func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
@@ -123,7 +136,7 @@ func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 			if cell.verb == "list" { // this API server streams lists into watches; older servers do not
 				cell.verb = "watch"
 			}
-			if !used.Has(cell) && !slices.Contains(delegatedCells(), text) && !slices.Contains(occasionalCells(), text) {
+			if !used.Has(cell) && !cell.isDelegated() && !slices.Contains(occasionalCells(), text) {
 				return fmt.Errorf("%s/%s: the manager never uses %s in group %q", role.GetNamespace(), role.GetName(), text, cell.group)
 			}
 		}
