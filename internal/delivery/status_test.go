@@ -23,7 +23,7 @@ func TestTheStatusPatchLeavesNothing(t *testing.T) {
 		CurrentRevision: "1", UpdateRevision: "2", AbortedTime: &metav1.Time{Time: at.Time},
 		PlacementsSummary: []workv1alpha1.PlacementSummary{{Name: "p"}},
 		Rollout: &clusterv1alpha1.RolloutRecord{
-			Revision: "2", StartedTime: at, ObservedTime: at, FinishedTime: &at, Returned: &at, Missing: 2, Overrides: true,
+			Revision: "2", StartedTime: at, ObservedTime: at, FinishedTime: &at, Returned: &at, Missing: 2, Overrides: true, ProvenOverrides: "a",
 			Holds:      []clusterv1alpha1.RolloutHold{{Type: clusterv1alpha1.HoldMissing, Placement: "p"}},
 			Placements: []clusterv1alpha1.PlacementRolloutRecord{{Name: "p", Total: 3, Base: 3}},
 			Clusters:   []clusterv1alpha1.ClusterRolloutRecord{{Name: "a", Phase: clusterv1alpha1.ClusterInFlight, StartedTime: at}},

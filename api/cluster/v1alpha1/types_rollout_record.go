@@ -17,6 +17,12 @@ type RolloutRecord struct {
 	// +optional
 	Overrides bool `json:"overrides,omitempty"`
 
+	// Hash of the overrides of the last rollout that finished; empty for none. While
+	// others are rolled out, a cluster that joins waits for its turn.
+	//
+	// +optional
+	ProvenOverrides string `json:"provenOverrides,omitempty"`
+
 	// When the rollout began.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`

@@ -100,6 +100,9 @@ type story struct {
 	// hashes are those of the templates that the set has had.
 	hashes []string
 
+	// reworded means that the overrides may not be those of the last rollout that finished.
+	reworded bool
+
 	// given is the template that was last written to each cluster.
 	given map[string]string
 
@@ -1037,6 +1040,9 @@ func (s *story) settled() plan.Result {
 		out = s.once(fate{stored: true})
 	}
 	hash := s.set.Status.CurrentRevision
+	if s.set.Status.Rollout.FinishedTime != nil {
+		s.reworded = false
+	}
 	for _, name := range storyNames {
 		if s.ruler(name) == "" {
 			continue
@@ -1046,8 +1052,8 @@ func (s *story) settled() plan.Result {
 		if i < 0 || work == nil && out.Verdicts[i].Message == "" {
 			s.fail("%s is selected and has neither a work nor a reason", name)
 		}
-		// Where no decision is complete, it is open what a cluster gets.
-		if work == nil && hash != "" && s.decided() {
+		// Where no decision is complete, it is open what a cluster gets. Overrides are proven before a cluster that joins gets them.
+		if work == nil && hash != "" && s.decided() && !s.reworded {
 			s.fail("%s has no work although template %.4s has finished: %s", name, hash, out.Verdicts[i].Message)
 		}
 	}
@@ -1457,6 +1463,7 @@ func (s *story) editRefs() {
 
 // editOverrides adds an override that no cluster matches, or removes it: a rollout of the template goes on.
 func (s *story) editOverrides() {
+	s.reworded = true
 	if s.set.Generation++; len(s.set.Spec.Overrides) > 0 {
 		s.set.Spec.Overrides = nil
 		s.note("no overrides")
@@ -1591,6 +1598,7 @@ func (s *story) restore() {
 	if old.facts.hash != hash || s.facts.hash != hash || old.status.AbortedTime != nil || s.set.Status.AbortedTime != nil {
 		return
 	}
+	s.reworded = true
 	s.note("the status of %s is restored", old.facts.planned.Sub(start).Round(time.Second))
 	s.set.Status = *old.status.DeepCopy()
 	merged, now := old.facts.clone(), s.facts

@@ -151,6 +151,7 @@ func TestInvalidOverridesStartNoCluster(t *testing.T) {
 	w := newState(t, "p")
 	w.selects("p", "a")
 	w.pass(t)
+	w.kept[w.hash(t)] = true
 	w.overrides(t, strings.ReplaceAll(siteOverride, "/data/site", "/kind"))
 	w.selects("p", "a b")
 	w.written = nil
@@ -233,4 +234,42 @@ func (h *history) checkRendered(t *testing.T, write plan.Write) {
 	if cluster := h.fleet[write.Cluster]; cluster == nil || cluster.Labels["site"] == "" {
 		t.Errorf("%s: %s of %s, whose label is missing", h.at, write.Verb, write.Cluster)
 	}
+}
+
+// TestAClusterThatJoinsGetsNoUnprovenOverrides lets a cluster join while its group waits for the proof of other overrides.
+func TestAClusterThatJoinsGetsNoUnprovenOverrides(t *testing.T) {
+	w := newState(t, "p={type: Progressive, progressive: {mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w.overrides(t, siteOverride)
+	w.selects("p", "a|b")
+	for _, name := range []string{"a", "b", "c"} {
+		w.label(name, "north")
+	}
+	for range 3 {
+		w.pass(t)
+		w.agents(t, "a b", healthy, w.now)
+	}
+	w.pass(t)
+	w.expectCondition(t, "PlacementRolledOut", "True", "Complete", "2 of 2")
+	w.kept[w.hash(t)] = true
+	w.overrides(t, strings.ReplaceAll(siteOverride, "/data/site", "/data/place"))
+	w.template("2") // the overrides change beside it
+	w.pass(t)
+	w.selects("p", "a|b c")
+	w.written = nil
+	w.pass(t)
+	w.expectWrites(t)
+	w.expectCondition(t, "Served", "False", "RunsNothing",
+		"1 cluster of the selection wait for their turn and run nothing, since the overrides have changed, and the former ones are not kept: c")
+	for range 3 {
+		w.agents(t, "a b c", healthy, w.now)
+		w.pass(t)
+	}
+	w.expectCondition(t, "PlacementRolledOut", "True", "Complete", "3 of 3")
+	w.kept[w.hash(t)] = true
+	w.selects("p", "a|b c d") // and a template alone does not hold who joins
+	w.label("d", "north")
+	w.template("3")
+	w.written = nil
+	w.pass(t)
+	w.expectWrites(t, "Update a", "Create d")
 }

@@ -109,9 +109,9 @@ func (p *planner) roll() {
 // evidence returns what the rollout is run from.
 func (p *planner) evidence() evidence.Input {
 	out := evidence.Input{
-		Record: p.in.Set.Status.Rollout, Revision: p.revision(), Finished: p.in.Set.Status.CurrentRevision == p.in.Hash,
-		Members: p.in.Members, Forgiven: p.forgiven, Passes: p.passes, Hold: p.hold, Now: p.in.Now,
-		WithoutMissing: p.finishesWithoutMissing(),
+		Record: p.in.Set.Status.Rollout, Revision: p.revision(), Overrides: overridesOf(p.in.Set),
+		Finished: p.in.Set.Status.CurrentRevision == p.in.Hash, Members: p.in.Members, Forgiven: p.forgiven, Passes: p.passes,
+		Hold: p.hold, Now: p.in.Now, WithoutMissing: p.finishesWithoutMissing(),
 	}
 	out.Continues = out.Record != nil && templateOf(out.Record.Revision) == p.in.Hash
 	for i := range p.placements {
@@ -149,10 +149,18 @@ func (p *planner) revision() string { return revisionOf(p.in.Set, p.in.Hash) }
 
 // revisionOf returns the revision of a set with a template.
 func revisionOf(set *workv1alpha1.ManifestWorkReplicaSet, template string) string {
-	if len(set.Spec.Overrides) == 0 {
-		return template
+	if overrides := overridesOf(set); overrides != "" {
+		return template + "-" + overrides
 	}
-	return template + "-" + overridesHash(set.Spec.Overrides)
+	return template
+}
+
+// overridesOf returns the hash of the overrides of a set; empty for none.
+func overridesOf(set *workv1alpha1.ManifestWorkReplicaSet) string {
+	if len(set.Spec.Overrides) == 0 {
+		return ""
+	}
+	return overridesHash(set.Spec.Overrides)
 }
 
 // RollsOutOverrides reports whether the rollout of a set with a template is, or will be, of other overrides for a template that had begun
@@ -322,7 +330,14 @@ func (p *planner) ordered() []*cluster {
 // startsWithFormer reports whether a cluster without a work gets the last template whose rollout finished, because it waits for the new
 // one. Being new is no reason to run nothing. It takes no place of the rollout.
 func (p *planner) startsWithFormer(c *cluster) bool {
-	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && p.formerOf(c).Failure == "" && evidence.Waits(c.verdict.Code)
+	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && !p.changesOverrides() && p.formerOf(c).Failure == "" &&
+		evidence.Waits(c.verdict.Code)
+}
+
+// changesOverrides reports whether the rollout is of other overrides than the last one that finished. No revision keeps overrides, so that
+// a cluster which joins could only get those that nothing has proven.
+func (p *planner) changesOverrides() bool {
+	return p.record.FinishedTime == nil && p.record.ProvenOverrides != overridesOf(p.in.Set)
 }
 
 // finished returns the hash of the last template whose rollout finished, if it can still be written; empty otherwise.

@@ -231,8 +231,12 @@ func (p *planner) unserved() (out metav1.Condition, is bool) {
 		}
 	}
 	out = metav1.Condition{Type: workv1alpha1.Served, Status: metav1.ConditionFalse, Reason: ReasonRunsNothing}
-	out.Message = fmt.Sprintf("%s of the selection wait for their turn and run nothing, since no template is kept whose rollout finished: %s",
-		phrase.Count(len(names), "cluster"), phrase.Join(names, phrase.MaxNames))
+	cause := "no template is kept whose rollout finished"
+	if p.finished() != "" && p.changesOverrides() {
+		cause = "the overrides have changed, and the former ones are not kept"
+	}
+	out.Message = fmt.Sprintf("%s of the selection wait for their turn and run nothing, since %s: %s",
+		phrase.Count(len(names), "cluster"), cause, phrase.Join(names, phrase.MaxNames))
 	return out, len(names) > 0
 }
 

@@ -19,6 +19,8 @@ type Input struct {
 	Record *clusterv1alpha1.RolloutRecord
 	// Revision is the hash of the change.
 	Revision string
+	// Overrides is the hash of the overrides in the change; empty for none.
+	Overrides string
 	// Continues means that the stored record is of the same template with other overrides: what it has shown so far counts on.
 	Continues bool
 	// Finished means that the change is known to be rolled out although there is no record of it.

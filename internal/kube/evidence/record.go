@@ -33,7 +33,12 @@ func (r *run) begin() {
 		return
 	}
 	now := metav1.NewMicroTime(r.in.Now)
-	r.record = &clusterv1alpha1.RolloutRecord{Revision: r.in.Revision, Overrides: r.in.Continues, StartedTime: now, ObservedTime: now}
+	r.record = &clusterv1alpha1.RolloutRecord{
+		Revision: r.in.Revision, Overrides: r.in.Continues, ProvenOverrides: r.in.Overrides, StartedTime: now, ObservedTime: now,
+	}
+	if r.in.Record != nil {
+		r.record.ProvenOverrides = r.in.Record.ProvenOverrides
+	}
 	for _, placement := range r.in.Placements {
 		r.placement(placement.Name)
 	}

@@ -47,6 +47,9 @@ func Run(in Input) Output {
 	r.start()
 	r.retry(frozen)
 	r.finish()
+	if r.record.FinishedTime != nil {
+		r.record.ProvenOverrides = r.in.Overrides
+	}
 	r.holds()
 	r.count()
 	r.out.Record = r.record
