@@ -30,14 +30,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shareOfCases is the part of the random cases that a fast run tries.
-const shareOfCases = 5
-
-// overSeeds runs check on every core, for every seed up to n, or a fifth of them in a fast run, or for the seed of the flag.
+// overSeeds runs check on every core, for every seed up to n in a long run, for two fifths of them in a slow run and for one in others, or
+// for the seed of the flag.
 func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed uint64, at string)) {
 	t.Helper()
-	if os.Getenv("BERTH_THOROUGH") != "1" { // make slow sets it
-		n /= shareOfCases
+	switch {
+	case os.Getenv("BERTH_LONG") != "": // make long sets it
+	case os.Getenv("BERTH_THOROUGH") == "1": // make slow sets it
+		n = n * 2 / 5
+	default:
+		n /= 5
 	}
 	at := func(seed uint64) string {
 		return fmt.Sprintf("seed %d (go test ./engine/enginetest -run '^%s$' -seed %d)", seed, t.Name(), seed)
