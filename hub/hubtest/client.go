@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,7 +29,12 @@ import (
 	"github.com/berth-project/berth/hub/internal/rotation"
 )
 
-const pollInterval = 25 * time.Millisecond
+const (
+	// minPause and maxPause bound the time between two checks. It is pauseShare of the time waited so far, and at least the time that a check
+	// takes, so that what waits long leaves the machine to what it waits for.
+	minPause, maxPause = 25 * time.Millisecond, 500 * time.Millisecond
+	pauseShare         = 10
+)
 
 // ConfigFor returns a client configuration for a user with a certificate of the
 // hub's own authority. The user has no permission but what roles give.
@@ -107,15 +111,23 @@ func (h *Hub) Namespace(t testing.TB) string {
 // error when that takes longer than the limit.
 func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, limit, true, func(ctx context.Context) (bool, error) {
+	for started := time.Now(); ; {
+		checked := time.Now()
 		err := check(ctx)
-		if err == nil || ctx.Err() == nil { // otherwise the limit canceled the request, and the earlier error is the cause
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil { // otherwise the limit canceled the request, and the earlier error is the cause
 			last = err
 		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("not within %s: %v", limit, last)
+		pause := max(time.Since(started)/pauseShare, time.Since(checked), minPause)
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", limit, last)
+		case <-time.NewTimer(min(pause, maxPause)).C:
+		}
 	}
 }

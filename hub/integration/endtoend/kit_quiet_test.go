@@ -12,13 +12,18 @@ import (
 )
 
 // quietInterval is how long no write may be completed. It is longer than the first retries of every controller.
-const quietInterval = 3 * time.Second
+const (
+	quietInterval = 3 * time.Second
+	// quietReads is how often the writes are read in that time: a metrics page is megabytes.
+	quietReads = 6
+)
 
 // requireQuiet waits until the API servers complete no write of what is delivered. A write that repeats without end fails the test.
 func (h *testHub) requireQuiet() {
 	h.t.Helper()
 	last, since := h.writes(), time.Now()
 	kit.Await(h.t, "the API servers complete no write of what is delivered", func(context.Context) error {
+		time.Sleep(quietInterval / quietReads)
 		now := h.writes() //nolint:contextcheck // it takes the context of the test
 		if diff := cmp.Diff(last, now); diff != "" {
 			last, since = now, time.Now()
