@@ -21,7 +21,7 @@ func (s Step) Message() string {
 		return "The placement selects no cluster, so there is nothing to roll out"
 	case PhaseBreached:
 		if s.Elsewhere {
-			return fmt.Sprintf("Another placement of this rollout is breached: %s to start wait", clusters(len(s.Wait)))
+			return fmt.Sprintf("Another placement of this rollout is breached: %s may not start", clusters(len(s.Wait)))
 		}
 		return s.failed() + ": no more clusters start"
 	case PhaseFailed:
@@ -39,7 +39,7 @@ func (s Step) Message() string {
 		if len(s.Wait) == 0 {
 			return fmt.Sprintf("No cluster of %s can prove the change: the rollout does not end before a person passes it", s.unproven())
 		}
-		const text = "No cluster of %s can prove the change: %s to start wait until a person passes it"
+		const text = "No cluster of %s can prove the change: %s may not start before a person passes it"
 		return fmt.Sprintf(text, s.unproven(), clusters(len(s.Wait)))
 	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with %s to start", s.Group, clusters(len(s.Wait)))

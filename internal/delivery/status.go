@@ -60,7 +60,7 @@ func statusPatch(set *workv1alpha1.ManifestWorkReplicaSet, status *workv1alpha1.
 	}
 	remove(content, "abortedTime", "controlGeneration", "rollout", "placementSummary")
 	record, _ := content["rollout"].(map[string]any)
-	remove(record, "clusters", "finishedTime", "holds", "missing", "observedTime", "overrides", "placements", "returned")
+	remove(record, "clusters", "finishedTime", "holds", "missing", "observedTime", "overrides", "placements", "provenOverrides", "returned")
 	return json.Marshal(map[string]any{ //nolint:wrapcheck // as above
 		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}, "status": content,
 	})

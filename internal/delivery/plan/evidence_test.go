@@ -205,8 +205,8 @@ func TestAMandatoryGroupThatNobodyIsIn(t *testing.T) {
 			w.selects("p", decision)
 			w.pass(t)
 			w.expectTemplate(t, "")
-			w.expectCondition(t, "Progressing", "False", "MandatoryGroupUnproven", "wait until a person passes it")
-			w.expectCondition(t, "Served", "False", "RunsNothing", "wait for their turn and run nothing")
+			w.expectCondition(t, "Progressing", "False", "MandatoryGroupUnproven", "may not start before a person passes it")
+			w.expectCondition(t, "Served", "False", "RunsNothing", "nothing runs yet on ")
 			w.passed = []string{"canary"}
 			w.pass(t)
 			if got := w.clusters(t); got == "" {
@@ -716,4 +716,40 @@ func TestAReturnIsOfATemplateAlone(t *testing.T) {
 	if !w.set.Status.Rollout.Overrides {
 		t.Error("the record is not of overrides")
 	}
+}
+
+// TestALostCanaryThatReturnsInAnotherGroupIsTriedAgain has a mandatory group whose proof a cluster of another group has to give.
+func TestALostCanaryThatReturnsInAnotherGroupIsTriedAgain(t *testing.T) {
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
+	w.selects("p", "a b|c d")
+	for range 4 {
+		w.pass(t)
+		w.agents(t, "a b c d", healthy, w.now)
+	}
+	w.pass(t)
+	w.kept[w.hash(t)] = true
+	w.template("2")
+	for range 2 {
+		w.pass(t)
+	}
+	w.selects("p", "b|c d")
+	w.pass(t)
+	w.agents(t, "a b", healthy, w.now) // a removes what it had
+	w.pass(t)
+	w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster was lost, and a mandatory group allows no failure")
+	w.selects("p", "b|a c d")
+	w.written = nil
+	for range 4 {
+		w.pass(t)
+	}
+	w.expectWrites(t, "Create a")
+	if a := w.data(t, "a"); a != "value=2 site=" {
+		t.Errorf("a has %q", a)
+	}
+	w.agents(t, "a", healthy, w.now)
+	w.written = nil
+	for range 2 {
+		w.pass(t)
+	}
+	w.expectWrites(t, "Update c", "Update d")
 }

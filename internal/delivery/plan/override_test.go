@@ -259,7 +259,7 @@ func TestAClusterThatJoinsGetsNoUnprovenOverrides(t *testing.T) {
 	w.pass(t)
 	w.expectWrites(t)
 	w.expectCondition(t, "Served", "False", "RunsNothing",
-		"1 cluster of the selection wait for their turn and run nothing, since the overrides have changed, and the former ones are not kept: c")
+		"nothing runs yet on 1 cluster of the selection, since the overrides have changed, and the former ones are not kept: c")
 	for range 3 {
 		w.agents(t, "a b c", healthy, w.now)
 		w.pass(t)

@@ -235,7 +235,7 @@ func (p *planner) unserved() (out metav1.Condition, is bool) {
 	if p.finished() != "" && p.changesOverrides() {
 		cause = "the overrides have changed, and the former ones are not kept"
 	}
-	out.Message = fmt.Sprintf("%s of the selection wait for their turn and run nothing, since %s: %s",
+	out.Message = fmt.Sprintf("nothing runs yet on %s of the selection, since %s: %s",
 		phrase.Count(len(names), "cluster"), cause, phrase.Join(names, phrase.MaxNames))
 	return out, len(names) > 0
 }

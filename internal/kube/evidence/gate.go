@@ -89,6 +89,13 @@ func (r *run) proven(gate *clusterv1alpha1.GateRecord) bool {
 	return succeeded > 0 || gate.Succeeded > 0
 }
 
+// mustProve reports whether a mandatory group that is not passed waits for the proof of a cluster, in whatever group it is now.
+func (r *run) mustProve(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
+	return slices.ContainsFunc(r.placement(entry.Placement).Gates, func(gate clusterv1alpha1.GateRecord) bool {
+		return gate.Passed == "" && slices.Contains(gate.Clusters, entry.Name)
+	})
+}
+
 // prove counts a cluster that succeeded, or that fails after it succeeded, in the mandatory groups that it has to prove.
 func (r *run) prove(cluster string, by int32) {
 	for i := range r.record.Placements {

@@ -325,8 +325,8 @@ func (r *run) retry(frozen []bool) {
 		}
 		for _, verdict := range step.Verdicts {
 			entry := r.entries[verdict.Cluster]
-			back := entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair && !verdict.Closed
-			if back && step.InFlight < step.MaxConcurrency {
+			back := entry != nil && entry.Phase == clusterv1alpha1.ClusterLost && verdict.Code == rollout.WaitsForRepair
+			if back && (!verdict.Closed || r.mustProve(entry)) && step.InFlight < step.MaxConcurrency {
 				r.again(entry)
 				step.InFlight++
 			}
