@@ -70,6 +70,23 @@ func TestRevoke(t *testing.T) {
 		}
 		s.client.AwaitSelected(s.namespace, s.placement().GetName(), clusters[1])
 	})
+	t.Run("a withdrawal that has begun", func(t *testing.T) {
+		s := newFixture(t)
+		s.client.AwaitSelected(s.namespace, s.placement().GetName(), s.clusters()[0])
+		binding := []string{"revoke", "binding", s.namespace, "-n", s.namespace}
+		if got := run(t.Context(), binding...); got.code != cli.ExitOK {
+			t.Errorf("revoke: %+v", got)
+		}
+		got := run(t.Context(), append(binding, "--now")...)
+		release := []string{"holds", "release", "managedclustersetbinding/" + s.namespace, "-n", s.namespace, "--hold", "Grace", "--reason"}
+		if want := "`kubectl berth " + strings.Join(release, " ") + " WHY` ends its grace"; !strings.Contains(got.errOut, want) {
+			t.Errorf("revoke --now: %+v, want the advice %q", got, want)
+		}
+		if got := run(t.Context(), append(release, "a test")...); got.code != cli.ExitOK {
+			t.Errorf("release: %+v", got)
+		}
+		s.client.AwaitSelected(s.namespace, s.placement().GetName())
+	})
 	for _, wrong := range [][]string{{"revoke"}, {"revoke", "binding"}, {"revoke", "placement", "p"}} {
 		if got := run(t.Context(), wrong...); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "name what to withdraw") {
 			t.Errorf("%q: %+v, want a refusal that says what to name", wrong, got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/kube/hold"
 )
 
 const revokeLong = `Withdraw a right to clusters: delete a binding or a set, or take a cluster out of its exclusive set.
@@ -112,7 +114,9 @@ func (o *revokeOptions) run(cmd *cobra.Command, kind, name string) error {
 // remove deletes a set or a binding, after it has the mark that ends its grace.
 func (o *revokeOptions) remove(ctx context.Context, hub client.Client, object client.Object) error {
 	key := client.ObjectKeyFromObject(object)
-	if err := hub.Get(ctx, key, object); err != nil {
+	if err := hub.Get(ctx, key, object); apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading what to withdraw: %w; %s", err, endGrace(object))
+	} else if err != nil {
 		return fmt.Errorf("reading what to withdraw: %w", err)
 	}
 	if o.now {
@@ -127,6 +131,19 @@ func (o *revokeOptions) remove(ctx context.Context, hub client.Client, object cl
 	return nil
 }
 
+// endGrace says how to let clusters leave at once after a withdrawal that has begun. The object has its name.
+func endGrace(object client.Object) string {
+	kind, namespace := "managedcluster", ""
+	switch object.(type) {
+	case *clusterv1beta2.ManagedClusterSet:
+		kind = "managedclusterset"
+	case *clusterv1beta2.ManagedClusterSetBinding:
+		kind, namespace = "managedclustersetbinding", " -n "+object.GetNamespace()
+	}
+	return fmt.Sprintf("where it went moments ago, `kubectl berth holds release %s/%s%s --hold %s --reason WHY` ends its grace",
+		kind, object.GetName(), namespace, hold.Grace)
+}
+
 // takeOut takes a cluster out of its exclusive set.
 func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name string) (done string, err error) {
 	cluster := &clusterv1.ManagedCluster{}
@@ -139,8 +156,8 @@ func (o *revokeOptions) takeOut(ctx context.Context, hub client.Client, name str
 			"instead, or give the cluster another set", name, set)
 	}
 	if set == "" {
-		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead",
-			name, clusterv1beta2.ClusterSetLabel)
+		return "", fmt.Errorf("the cluster %s has no label %s, so it is in no exclusive set: change the selector of its sets instead; %s",
+			name, clusterv1beta2.ClusterSetLabel, endGrace(cluster))
 	}
 	before := cluster.DeepCopy()
 	delete(cluster.Labels, clusterv1beta2.ClusterSetLabel)
