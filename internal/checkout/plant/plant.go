@@ -3,6 +3,7 @@ package plant
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,19 +32,42 @@ func (r Root) Run(t *testing.T, of Defect, test string, arguments ...string) (pr
 	return string(out), err //nolint:wrapcheck // the caller prints it with the output
 }
 
+// Check fails the test for each defect that its file has no place for any more. It is cheap: a change of the file finds it in the run of all
+// tests, and not when the defect is planted.
+func (r Root) Check(t *testing.T, defects map[string]Defect) {
+	t.Helper()
+	for rule, of := range defects {
+		if _, err := r.planted(of); err != nil {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+// planted returns the text of the file with the defect.
+func (r Root) planted(of Defect) (string, error) {
+	before, err := os.ReadFile(r.path(of))
+	if err != nil {
+		return "", err //nolint:wrapcheck // it names the file
+	}
+	if found := strings.Count(string(before), of.Old); found != 1 {
+		return "", fmt.Errorf("%s has %q %d times: plant something else", of.File, of.Old, found)
+	}
+	return strings.Replace(string(before), of.Old, of.New, 1), nil
+}
+
+// path returns the path of the file from the package of the test.
+func (r Root) path(of Defect) string { return filepath.Join(string(r), filepath.FromSlash(of.File)) }
+
 // overlay returns a file for -overlay with the defect in place.
 func (r Root) overlay(t *testing.T, of Defect) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(string(r), filepath.FromSlash(of.File)))
+	path, err := filepath.Abs(r.path(of))
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(path)
+	after, err := r.planted(of)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if found := strings.Count(string(before), of.Old); found != 1 {
-		t.Fatalf("%s has %q %d times: plant something else", of.File, of.Old, found)
 	}
 	folder := t.TempDir()
 	changed, replaced := filepath.Join(folder, filepath.Base(path)), filepath.Join(folder, "overlay.json")
@@ -51,7 +75,7 @@ func (r Root) overlay(t *testing.T, of Defect) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{changed: []byte(strings.Replace(string(before), of.Old, of.New, 1)), replaced: text} {
+	for name, content := range map[string][]byte{changed: []byte(after), replaced: text} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}

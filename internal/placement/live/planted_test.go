@@ -1,9 +1,6 @@
-//go:build slow
-
 package live
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/berth-project/berth/internal/checkout/plant"
@@ -17,9 +14,12 @@ const (
 	missingFile    = "engine/internal/filter/missing.go"
 )
 
-// TestHistoriesFindWhatMovesByAccident breaks one rule after the other, and follows random accidents until a decision changes.
-func TestHistoriesFindWhatMovesByAccident(t *testing.T) {
-	for rule, defect := range map[string]plant.Defect{
+// root is that of the module.
+const root = plant.Root("../../..")
+
+// defects are rules that are broken one after the other by make slow.
+func defects() map[string]plant.Defect {
+	return map[string]plant.Defect{
 		"a deleted set counts no more": {
 			File: withdrawalFile, Old: "	f.withdrawals.sets[object.Name] = until\n",
 			New: "	f.withdrawals.sets[object.Name] = until.Add(-f.withdrawals.grace)\n",
@@ -66,12 +66,7 @@ func TestHistoriesFindWhatMovesByAccident(t *testing.T) {
 		"the grace after a start concerns no groups": {
 			File: retainFile, Old: "	return t.Snapshot.Retained(incumbents)\n", New: "	return nil\n",
 		},
-	} {
-		t.Run(rule, func(t *testing.T) {
-			printed, err := plant.Root("../../..").Run(t, defect, "TestAccidentsMoveNothing", "-rapid.nofailfile", "-rapid.shrinktime=0s")
-			if err == nil || !strings.Contains(printed, "slices (-before +after)") {
-				t.Errorf("no history shows it: %v\n%s", err, printed[max(0, len(printed)-2000):])
-			}
-		})
 	}
 }
+
+func TestDefectsCanBePlanted(t *testing.T) { root.Check(t, defects()) }
