@@ -44,7 +44,7 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 
 // TestRevoke withdraws each kind of right, beside a grace of an hour.
 func TestRevoke(t *testing.T) {
-	hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--withdrawal-grace=1h"}})
+	newFixture(t).startViewsWith(t, []string{"--withdrawal-grace=1h"})
 	for what, args := range map[string]func(s fixture) []string{
 		"a binding": func(s fixture) []string { return []string{"binding", s.namespace, "-n", s.namespace} },
 		"a set":     func(s fixture) []string { return []string{"set", s.namespace} },

@@ -14,9 +14,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest/kit"
 )
 
-// TestDelegatedRulesAreNeeded runs the steps without each rule that no request of the manager needs: the API server, or a webhook, needs its
-// permissions. The steps must fail because of the rule: the denied request needs it, or the manager reports it as missing at its start.
-// TestEveryVerbIsUsed has the other rules.
+// TestDelegatedRulesAreNeeded runs the steps without each rule that no request of the manager needs: the API server, or a webhook, needs
+// its permissions. The steps must fail because of the rule: the denied request needs it, or the manager reports it as missing at its
+// start. TestEveryVerbIsUsed has the other rules.
 func TestDelegatedRulesAreNeeded(t *testing.T) {
 	shared.GrantViews(t)
 	admin := kit.New(t, shared)

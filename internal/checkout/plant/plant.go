@@ -32,8 +32,8 @@ func (r Root) Run(t *testing.T, of Defect, test string, arguments ...string) (pr
 	return string(out), err //nolint:wrapcheck // the caller prints it with the output
 }
 
-// Check fails the test for each defect that its file has no place for any more. It is cheap: a change of the file finds it in the run of all
-// tests, and not when the defect is planted.
+// Check fails the test for each defect that its file has no place for any more. It is cheap: who changes the file sees it at once, and not
+// when the defect is planted.
 func (r Root) Check(t *testing.T, defects map[string]Defect) {
 	t.Helper()
 	for rule, of := range defects {
