@@ -114,8 +114,9 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var last error
-	for started := time.Now(); ; {
-		checked := time.Now()
+	ticking := clock.RealClock{}
+	for started := ticking.Now(); ; {
+		checked := ticking.Now()
 		err := check(ctx)
 		if err == nil {
 			return
@@ -123,11 +124,11 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 		if ctx.Err() == nil { // otherwise the limit canceled the request, and the earlier error is the cause
 			last = err
 		}
-		pause := max(time.Since(started)/pauseShare, time.Since(checked), minPause)
+		pause := max(ticking.Since(started)/pauseShare, ticking.Since(checked), minPause)
 		select {
 		case <-ctx.Done():
 			t.Fatalf("not within %s: %v", limit, last)
-		case <-time.NewTimer(min(pause, maxPause)).C:
+		case <-ticking.NewTimer(min(pause, maxPause)).C():
 		}
 	}
 }

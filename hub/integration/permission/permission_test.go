@@ -125,7 +125,9 @@ func own(all []rbacv1.PolicyRule, number int) []permission {
 }
 
 // isDelegated returns whether the manager never uses the permission in a request of its own.
-func (p permission) isDelegated() bool { return slices.Contains(delegatedCells(), p.verb+" "+p.resource) }
+func (p permission) isDelegated() bool {
+	return slices.Contains(delegatedCells(), p.verb+" "+p.resource)
+}
 
 // checkAllUsed returns an error with the first verb of a role that the manager did not use.
 func checkAllUsed(t *testing.T, used sets.Set[permission]) error {

@@ -131,7 +131,7 @@ func (o *revokeOptions) remove(ctx context.Context, hub client.Client, object cl
 	return nil
 }
 
-// endGrace says how to let clusters leave at once after a withdrawal that has begun. The object has its name.
+// endGrace returns the advice how to let clusters leave at once after a withdrawal that has begun. The object has its name.
 func endGrace(object client.Object) string {
 	kind, namespace := "managedcluster", ""
 	switch object.(type) {

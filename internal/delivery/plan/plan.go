@@ -334,7 +334,7 @@ func (p *planner) startsWithFormer(c *cluster) bool {
 		evidence.Waits(c.verdict.Code)
 }
 
-// changesOverrides reports whether the rollout is of other overrides than the last one that finished. No revision keeps overrides, so that
+// changesOverrides reports whether the rollout is of other overrides than the last finished rollout. No revision keeps overrides, so that
 // a cluster which joins could only get those that nothing has proven.
 func (p *planner) changesOverrides() bool {
 	return p.record.FinishedTime == nil && p.record.ProvenOverrides != overridesOf(p.in.Set)

@@ -19,7 +19,9 @@ func TestHistoriesFindBrokenRulesOfRuns(t *testing.T) {
 }
 
 func TestHistoriesFindBrokenRulesOfPlans(t *testing.T) {
-	findBroken(t, func(of plant.Defect) bool { return of.File == nextFile || of.File == planFile || of.File == controlFile })
+	findBroken(t, func(of plant.Defect) bool {
+		return of.File == nextFile || of.File == planFile || of.File == controlFile
+	})
 }
 
 // findBroken breaks some rules one after the other, and follows random rollouts until one shows it.
