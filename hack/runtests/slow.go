@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"regexp"
@@ -210,7 +211,11 @@ const maxCallSeconds = 120
 // slowRuns returns the calls that run some units, the longest first.
 func slowRuns(root string, of []unit, opts options) []goTest {
 	var out []goTest
-	calls := groups(of)
+	longest := float64(maxCallSeconds)
+	if opts.run != "" {
+		longest = math.MaxFloat64 // each call would run all tests that the pattern matches
+	}
+	calls := groups(of, longest)
 	slices.SortStableFunc(calls, func(a, b []unit) int { return cmp.Compare(seconds(b), seconds(a)) })
 	for _, group := range calls {
 		first := group[0]
@@ -238,12 +243,12 @@ func slowRuns(root string, of []unit, opts options) []goTest {
 	return out
 }
 
-// groups divides units into those that one call runs: of one package, release and kind, and of at most maxCallSeconds.
-func groups(of []unit) [][]unit {
+// groups divides units into those that one call runs: of one package, release and kind, and of at most some seconds together.
+func groups(of []unit, longest float64) [][]unit {
 	var out [][]unit
 	for _, u := range of {
 		at := slices.IndexFunc(out, func(g []unit) bool {
-			return g[0].of.folder == u.of.folder && g[0].on.name == u.on.name && g[0].fuzz == u.fuzz && seconds(g)+u.seconds <= maxCallSeconds
+			return g[0].of.folder == u.of.folder && g[0].on.name == u.on.name && g[0].fuzz == u.fuzz && seconds(g)+u.seconds <= longest
 		})
 		if at < 0 {
 			out = append(out, nil)
