@@ -12,7 +12,6 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/kube/reading"
@@ -142,35 +141,6 @@ func (p *planner) evidence() evidence.Input {
 		})
 	}
 	return out
-}
-
-// revision returns what identifies a rollout: the template, and the overrides where there are some.
-func (p *planner) revision() string { return revisionOf(p.in.Set, p.in.Hash) }
-
-// revisionOf returns the revision of a set with a template.
-func revisionOf(set *workv1alpha1.ManifestWorkReplicaSet, template string) string {
-	if overrides := overridesOf(set); overrides != "" {
-		return template + "-" + overrides
-	}
-	return template
-}
-
-// overridesOf returns the hash of the overrides of a set; empty for none.
-func overridesOf(set *workv1alpha1.ManifestWorkReplicaSet) string {
-	if len(set.Spec.Overrides) == 0 {
-		return ""
-	}
-	return overridesHash(set.Spec.Overrides)
-}
-
-// RollsOutOverrides reports whether the rollout of a set with a template is, or will be, of other overrides for a template that had begun
-// before.
-func RollsOutOverrides(set *workv1alpha1.ManifestWorkReplicaSet, template string) bool {
-	record := set.Status.Rollout
-	if record == nil || templateOf(record.Revision) != template {
-		return false
-	}
-	return record.Revision != revisionOf(set, template) || record.Overrides && record.FinishedTime == nil
 }
 
 // hold changes the steps that may not be taken: of placements whose decision is not to be trusted, and of a rollout that is aborted.
@@ -332,12 +302,6 @@ func (p *planner) ordered() []*cluster {
 func (p *planner) startsWithFormer(c *cluster) bool {
 	return c.work == nil && p.in.Invalid == "" && p.finished() != "" && !p.changesOverrides() && p.formerOf(c).Failure == "" &&
 		evidence.Waits(c.verdict.Code)
-}
-
-// changesOverrides reports whether the rollout is of other overrides than the last finished rollout. No revision keeps overrides, so that
-// a cluster which joins could only get those that nothing has proven.
-func (p *planner) changesOverrides() bool {
-	return p.record.FinishedTime == nil && p.record.ProvenOverrides != overridesOf(p.in.Set)
 }
 
 // finished returns the hash of the last template whose rollout finished, if it can still be written; empty otherwise.

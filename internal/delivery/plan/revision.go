@@ -297,3 +297,38 @@ func hasSecret(spec *workv1.ManifestWorkSpec) bool {
 		return json.Unmarshal(manifest.Raw, &kind) != nil || kind.Kind == "Secret" || strings.HasSuffix(kind.Kind, "List")
 	})
 }
+
+// revision returns what identifies a rollout: the template, and the overrides where there are some.
+func (p *planner) revision() string { return revisionOf(p.in.Set, p.in.Hash) }
+
+// revisionOf returns the revision of a set with a template.
+func revisionOf(set *workv1alpha1.ManifestWorkReplicaSet, template string) string {
+	if overrides := overridesOf(set); overrides != "" {
+		return template + "-" + overrides
+	}
+	return template
+}
+
+// overridesOf returns the hash of the overrides of a set; empty for none.
+func overridesOf(set *workv1alpha1.ManifestWorkReplicaSet) string {
+	if len(set.Spec.Overrides) == 0 {
+		return ""
+	}
+	return overridesHash(set.Spec.Overrides)
+}
+
+// RollsOutOverrides reports whether the rollout of a set with a template is, or will be, of other overrides for a template that had begun
+// before.
+func RollsOutOverrides(set *workv1alpha1.ManifestWorkReplicaSet, template string) bool {
+	record := set.Status.Rollout
+	if record == nil || templateOf(record.Revision) != template {
+		return false
+	}
+	return record.Revision != revisionOf(set, template) || record.Overrides && record.FinishedTime == nil
+}
+
+// changesOverrides reports whether the rollout is of other overrides than the last finished rollout. No revision keeps overrides, so that
+// a cluster which joins could only get those that nothing has proven.
+func (p *planner) changesOverrides() bool {
+	return p.record.FinishedTime == nil && p.record.ProvenOverrides != overridesOf(p.in.Set)
+}
