@@ -17,11 +17,7 @@ func breaking(t *testing.T, failureStrategy workv1alpha1.FailureStrategy) *state
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 2}}")
 	w.set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = failureStrategy
 	w.selects("p", "a b c d")
-	for range 3 {
-		w.pass(t)
-		w.agents(t, "a b c d", healthy, w.now)
-	}
-	w.pass(t)
+	w.rollOut(t, "a b c d")
 	w.kept[w.hash(t)] = true
 	w.template("2")
 	w.written = nil

@@ -722,11 +722,7 @@ func TestAReturnIsOfATemplateAlone(t *testing.T) {
 func TestALostCanaryThatReturnsInAnotherGroupIsTriedAgain(t *testing.T) {
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 3, mandatoryDecisionGroups: [{groupIndex: 0}]}}")
 	w.selects("p", "a b|c d")
-	for range 4 {
-		w.pass(t)
-		w.agents(t, "a b c d", healthy, w.now)
-	}
-	w.pass(t)
+	w.rollOut(t, "a b c d")
 	w.kept[w.hash(t)] = true
 	w.template("2")
 	for range 2 {

@@ -38,11 +38,7 @@ func TestALabelThatAnOverrideReadsRollsOutAtThePaceOfTheStrategy(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.label(name, "x")
 	}
-	for range 3 {
-		w.pass(t)
-		w.agents(t, "a b c", healthy, w.now)
-	}
-	w.pass(t)
+	w.rollOut(t, "a b c")
 	w.expectCondition(t, "PlacementRolledOut", "True", "Complete", "3 of 3")
 	w.written = nil
 	w.label("a", "y")
@@ -244,11 +240,7 @@ func TestAClusterThatJoinsGetsNoUnprovenOverrides(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.label(name, "north")
 	}
-	for range 3 {
-		w.pass(t)
-		w.agents(t, "a b", healthy, w.now)
-	}
-	w.pass(t)
+	w.rollOut(t, "a b")
 	w.expectCondition(t, "PlacementRolledOut", "True", "Complete", "2 of 2")
 	w.kept[w.hash(t)] = true
 	w.overrides(t, strings.ReplaceAll(siteOverride, "/data/site", "/data/place"))

@@ -308,6 +308,16 @@ func (s *state) pass(t testing.TB) plan.Result {
 	return out
 }
 
+// rollOut lets clusters report success, a wave after the other, until the present template is rolled out.
+func (s *state) rollOut(t testing.TB, clusters string) {
+	t.Helper()
+	for range strings.Fields(clusters) {
+		s.pass(t)
+		s.agents(t, clusters, healthy, s.now)
+	}
+	s.pass(t)
+}
+
 // runTo passes whenever a plan needs it, until an instant.
 func (s *state) runTo(t testing.TB, at time.Time) plan.Result {
 	t.Helper()
