@@ -114,9 +114,9 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var last error
-	ticking := clock.RealClock{}
-	for started := ticking.Now(); ; {
-		checked := ticking.Now()
+	realClock := clock.RealClock{}
+	for started := realClock.Now(); ; {
+		checked := realClock.Now()
 		err := check(ctx)
 		if err == nil {
 			return
@@ -124,11 +124,11 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 		if ctx.Err() == nil { // otherwise the limit canceled the request, and the earlier error is the cause
 			last = err
 		}
-		pause := max(ticking.Since(started)/pauseShare, ticking.Since(checked), minPause)
+		pause := max(realClock.Since(started)/pauseShare, realClock.Since(checked), minPause)
 		select {
 		case <-ctx.Done():
 			t.Fatalf("not within %s: %v", limit, last)
-		case <-ticking.NewTimer(min(pause, maxPause)).C():
+		case <-realClock.After(min(pause, maxPause)):
 		}
 	}
 }
