@@ -62,7 +62,8 @@ const (
 	modulePath = "github.com/berth-project/berth"
 	// maxLine is the longest line of an event, in bytes: output of a test is divided into lines.
 	maxLine = 16 << 20
-	// atOnce is how many calls run at a time: tests of hub wait, and others compute. slowAtOnce is that of slow runs: three keep two cores busy.
+	// atOnce is how many calls run at a time: tests of hub wait, and others compute. slowAtOnce is that of slow runs, which keeps two
+	// cores busy.
 	atOnce, slowAtOnce = 2, 3
 	// minSeconds is the shortest test whose time is stored.
 	minSeconds = 1

@@ -311,7 +311,7 @@ func (s *state) pass(t testing.TB) plan.Result {
 // rollOut lets clusters report success, a wave after the other, until the present template is rolled out.
 func (s *state) rollOut(t testing.TB, clusters string) {
 	t.Helper()
-	for range strings.Fields(clusters) {
+	for range strings.FieldsSeq(clusters) {
 		s.pass(t)
 		s.agents(t, clusters, healthy, s.now)
 	}
