@@ -151,7 +151,7 @@ func (b *Brake) Judge(of Decision) map[string]string {
 		}
 	}
 	for _, leaving := range free {
-		if _, found := b.inSets(leaving); !found {
+		if _, found := b.inSets(leaving); !found && !b.isReleased(leaving, now) {
 			b.countOnHub(of.Key, leaving, of.Snapshot, now)
 		}
 	}
@@ -189,6 +189,12 @@ func (b *Brake) inSets(leaving engine.Departure) (by ID, found bool) {
 		}
 	}
 	return ID{}, false
+}
+
+// isReleased reports whether a cluster leaves through a set whose brake a person or the timeout has released. It counts nowhere: otherwise
+// the brake of the hub would keep what was released.
+func (b *Brake) isReleased(leaving engine.Departure, now time.Time) bool {
+	return slices.ContainsFunc(leaving.Sets, func(set string) bool { return now.Before(b.releasedUntil[set]) })
 }
 
 // onHub returns the brake of the hub that keeps a cluster.

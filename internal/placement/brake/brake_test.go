@@ -248,6 +248,15 @@ func TestABrakeEnds(t *testing.T) {
 		b.clock.SetTime(enginetest.Epoch.Add(10 * time.Minute))
 		expect(t, "kept later", len(b.judge("p", b.leaving(engine.Labels, numbers(0, 6)...))), 6)
 	})
+	t.Run("for the hub too: what was released counts nowhere", func(t *testing.T) {
+		b := braked(0)
+		set := b.stored("a")
+		set.Annotations = map[string]string{clusterv1beta2.BrakeReleasedAnnotation: enginetest.Epoch.Format(time.RFC3339)}
+		b.Observe(set)
+		expect(t, "kept of the released set", b.judge("p", b.leaving(engine.Labels, numbers(0, 10)...)), []string(nil))
+		expect(t, "kept of another set", b.judge("p", b.leaving(engine.Labels, 10, 11)), []string(nil))
+		expect(t, "the brakes of the hub", b.on("global"), []string(nil))
+	})
 	t.Run("not by a release of a brake before it", func(t *testing.T) {
 		b := braked(0)
 		set := b.stored("a")
