@@ -37,9 +37,10 @@ const (
 type accidents struct {
 	*hub
 	r *rapid.T
-	// before are the objects when no accident is under way, and want the slices.
-	before *enginetest.State
-	want   map[string]string
+	// before are the objects when no accident is under way, selected the clusters of each placement, and want the slices.
+	before   *enginetest.State
+	selected map[string][]string
+	want     map[string]string
 	// gone are the placements that are deleted now. left is the time of the round that is left.
 	gone  map[fleet.Key]*clusterv1beta1.Placement
 	left  time.Duration
@@ -76,7 +77,7 @@ func newAccidents(t *testing.T, r *rapid.T, env *celenv.Env) *accidents {
 		name := fmt.Sprintf("c%02d", i)
 		of := func(what string, values ...string) string { return rapid.SampledFrom(values).Draw(r, name+" "+what) }
 		h.put(enginetest.Cluster(name).In(of("set", sets...)).Label("env", of("env", "live", "live", "test")).
-			Label("region", of("region", "r1", "r2", "r3")).Label("zone", of("zone", "z1", "z2", "z3", "z4")).
+			Label("region", of("region", "r1", "r2", "r3")).Label("zone", of("zone", "z1", "z2", "z3", "z4")).Label("name", name).
 			Claim("platform", of("platform", "cloud", "cloud", "metal")).CPU(of("cpu", "1", "2", "3", "4")).Obj())
 		h.scoreOf(name, rapid.Int32Range(0, 4).Draw(r, name+" score")*20)
 	}
@@ -88,7 +89,7 @@ func newAccidents(t *testing.T, r *rapid.T, env *celenv.Env) *accidents {
 	h.endGraces()
 	h.decide(t)
 	a := &accidents{hub: h, r: r, gone: map[fleet.Key]*clusterv1beta1.Placement{}}
-	a.before, a.want = h.state.Copy(), a.slices()
+	a.before, a.selected, a.want = h.state.Copy(), h.decisions(), a.slices()
 	return a
 }
 
@@ -279,7 +280,8 @@ func (a *accidents) kinds() map[string]func() []func() {
 		}),
 		editedPlacements: a.each(keyNames(a.before.Keys()), func(name string) func() {
 			key := fleet.Key{Namespace: "ns", Name: name}
-			mistake := rapid.SampledFrom(mistakes()).Draw(a.r, "mistake")
+			selected := append(slices.Clone(a.selected[name]), "none")
+			mistake := rapid.SampledFrom(mistakes(selected[0])).Draw(a.r, "mistake")
 			edit := func(predicates []clusterv1beta1.ClusterPredicate) {
 				p := a.state.Placements[key].DeepCopy()
 				p.Spec.Predicates = predicates
@@ -306,14 +308,14 @@ func (a *accidents) kinds() map[string]func() []func() {
 	}
 }
 
-// mistakes returns placements with predicates that are mistakes.
-func mistakes() []*clusterv1beta1.Placement {
+// mistakes returns placements with predicates that are mistakes: they leave none of what is selected, or only the given cluster.
+func mistakes(left string) []*clusterv1beta1.Placement {
 	of := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
 	return []*clusterv1beta1.Placement{
-		of().Labels("regoin", "live").Labels("env", "test").Obj(), // no cluster has the first key
-		of().Labels("env", "lief").Obj(),                          // no cluster has the value: the edit leaves none
+		of().Labels("regoin", "live").Labels("name", left).Obj(), // no cluster has the first key
+		of().Labels("env", "lief").Obj(),                         // no cluster has the value: the edit leaves none
 		of().Claims(enginetest.Wants("plaform", metav1.LabelSelectorOpExists)).Obj(),
-		of().CEL(`managedCluster.metadata.labels["regoin"] == "live"`).Labels("env", "test").Obj(), // it fails on every cluster
+		of().CEL(`managedCluster.metadata.labels["regoin"] == "live"`).Labels("name", left).Obj(), // it fails on every cluster
 		of().CEL(`managedCluster.`).Obj(),
 	}
 }
