@@ -133,6 +133,9 @@ func clusters(n int) string {
 func (s Step) Explain(v Verdict) string {
 	switch v.Code {
 	case WaitsForPlace:
+		if s.InFlight < s.MaxConcurrency { // a caller has withheld clusters that the step would start
+			return "the clusters whose turn it is have not started"
+		}
 		return fmt.Sprintf("maxConcurrency is reached: %d of %d", s.InFlight, s.MaxConcurrency)
 	case WaitsForGroup:
 		return fmt.Sprintf("group %s is not done", s.Group)

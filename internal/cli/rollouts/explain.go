@@ -61,7 +61,7 @@ func printLost(w io.Writer, r *report.Report, on printer.Screen) {
 
 func printPlacement(w io.Writer, p *report.Placement, on printer.Screen) {
 	text := fmt.Sprintf("%s (%s): %s", p.Name, p.Strategy,
-		cmp.Or(p.Message, fmt.Sprintf("%d of %d have the present template", p.Updated, p.Selected)))
+		cmp.Or(p.Message, fmt.Sprintf("%d of %d have the present template", p.Updated, p.Total())))
 	for _, line := range printer.Wrap(text, on.LineWidth()-2) {
 		printer.Printf(w, "  %s\n", line)
 	}

@@ -42,7 +42,7 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 		if p.Paused {
 			phase = "Paused"
 		}
-		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Updated, p.Selected), cmp.Or(phase, printer.Dash))
+		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Updated, p.Total()), cmp.Or(phase, printer.Dash))
 	}
 	if err := placements.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer

@@ -54,6 +54,8 @@ func (p *planner) named(total int, what string, matches func(*cluster) bool) str
 // reason returns why a cluster has not succeeded; empty for a cluster that has.
 func (p *planner) reason(c *cluster) string {
 	switch {
+	case c.held && c.fault == nil:
+		return "no placement selects the cluster, and a decision is missing; the work stays"
 	case c.state == rollout.StateSucceeded:
 		return ""
 	case c.state == rollout.StateSkip:
@@ -64,8 +66,6 @@ func (p *planner) reason(c *cluster) string {
 		return "the API server refused the work with the former template: " + c.formerFault.Message
 	case c.taken(p.name) != nil:
 		return "ManifestWork " + p.name + " is not of this set: delete it, or rename the set"
-	case c.held:
-		return "no placement selects the cluster, and a decision is missing; the work stays"
 	}
 	failure := ""
 	if c.work != nil && c.state != rollout.StateToApply {
@@ -89,6 +89,9 @@ func (p *planner) explain(c *cluster) string {
 		return rollout.Step{}.Explain(c.verdict)
 	}
 	s := &p.placements[c.ruling()]
+	if right := s.Going[c.name]; right != "" && c.verdict.Code == rollout.WaitsForDecision {
+		return "does not start before it is certain whether it stays selected: " + right
+	}
 	if s.frozen && c.state == rollout.StateToApply {
 		return s.cause
 	}

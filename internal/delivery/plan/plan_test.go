@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +230,34 @@ func TestFailOverDoesNotWaitForARightThatIsGoing(t *testing.T) {
 	w.placements["p"] = placement
 	w.pass(t)
 	w.expectWrites(t, "Create c")
+}
+
+// TestWhyAClusterWaitsForADecision: nobody reads that maxConcurrency is reached where nothing is under way, nor a bare code.
+func TestWhyAClusterWaitsForADecision(t *testing.T) {
+	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
+	w.selects("p", "a b")
+	w.rollOut(t, "a b")
+	w.template("2")
+	expect := func(out plan.Result, cluster, want string) {
+		t.Helper()
+		at := slices.IndexFunc(out.Verdicts, func(v plan.Verdict) bool { return v.Cluster == cluster })
+		if got := out.Verdicts[at].Message; got != want {
+			t.Errorf("%s: %q, want %q", cluster, got, want)
+		}
+	}
+	placement := w.placements["p"]
+	withdrawn := placement
+	withdrawn.Going = map[string]string{"a": "the ManagedClusterSet gold or its binding is gone"}
+	w.placements["p"] = withdrawn
+	out := w.pass(t)
+	expect(out, "a", "does not start before it is certain whether it stays selected: the ManagedClusterSet gold or its binding is gone")
+	expect(out, "b", "the clusters whose turn it is have not started")
+	w.placements["p"] = placement
+	w.pass(t)
+	w.pass(t)
+	w.agents(t, "a", healthy, w.now)
+	delete(w.placements, "p")
+	out = w.pass(t)
+	expect(out, "a", "no placement selects the cluster, and a decision is missing; the work stays")
+	expect(out, "b", "no placement selects the cluster, and a decision is missing; the work stays")
 }

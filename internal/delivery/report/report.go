@@ -64,6 +64,8 @@ type Placement struct {
 	Message  string                      `json:"message,omitempty"`
 	Selected int                         `json:"selected"`
 	Updated  int                         `json:"updated"`
+	// Works counts the works, also those that stay on clusters for lack of a decision.
+	Works int `json:"works"`
 	// Group is the first group that is not done.
 	Group string `json:"group,omitempty"`
 	// Done counts the clusters that succeeded, InFlight those under way, Failed those that failed or timed out.
@@ -261,9 +263,12 @@ func (r *Report) setCondition(conditions []metav1.Condition) {
 // count takes the counts of the status, where they are about the placement.
 func (p *Placement) count(of workv1alpha1.PlacementSummary) {
 	if of.Name == p.Name {
-		p.Selected, p.Updated = of.Summary.DesiredTotal, of.Summary.Updated
+		p.Selected, p.Updated, p.Works = of.Summary.DesiredTotal, of.Summary.Updated, of.Summary.Total
 	}
 }
+
+// Total returns what Updated is counted of: the selected clusters, or the works where more of them stay.
+func (p *Placement) Total() int { return max(p.Selected, p.Works) }
 
 // read takes the step of the placement's rollout.
 func (p *Placement) read(step deliveryplan.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {

@@ -146,10 +146,21 @@ func TestPlacementCounts(t *testing.T) {
 	got := report.New(w.Input()).Placements[0]
 	want := report.Placement{
 		Name: "fleet", Strategy: "Progressive", Phase: "Waiting", Message: "1 cluster under way, 0 to start", Selected: 3, Updated: 3,
-		Group: "1 (rest)", Done: 1, InFlight: 1, Failed: 1,
+		Works: 3, Group: "1 (rest)", Done: 1, InFlight: 1, Failed: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTheWorksOfADeletedPlacementAreCounted: works that stay are what the updated ones are counted of.
+func TestTheWorksOfADeletedPlacementAreCounted(t *testing.T) {
+	w := fleet(t, lenient)
+	w.Succeed("a")
+	in := w.Input()
+	in.Placements = nil
+	if got := report.New(in).Placements[0]; got.Selected != 0 || got.Updated == 0 || got.Total() != got.Works || got.Updated > got.Total() {
+		t.Errorf("%d of %d are updated, %d are selected", got.Updated, got.Total(), got.Selected)
 	}
 }
 
