@@ -186,3 +186,17 @@ func TestChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestAnEndedRolloutIsNotCalledPaused: a pause matters to what has not started.
+func TestAnEndedRolloutIsNotCalledPaused(t *testing.T) {
+	for phase, want := range map[string]string{"Finished": "Finished", "Breached": "Breached", "Waiting": "Paused", "Paused": "Paused"} {
+		var out strings.Builder
+		found := report.Report{Placements: []report.Placement{{Name: "fleet", Strategy: "All", Phase: phase, Paused: true}}}
+		if err := rollouts.PrintTable(&out, &found, printer.Screen{}, now, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, row, _ := strings.Cut(out.String(), "\nfleet "); !strings.HasSuffix(strings.TrimSpace(row), want) {
+			t.Errorf("%s: %q, want %s", phase, row, want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func moves(phase rollout.Phase, inFlight int) bool {
 }
 
 // numbers are the clusters of all placements of a report.
-type numbers struct{ total, done, inFlight, failed, lost int }
+type numbers struct{ total, done, inFlight, failed, lost, leftOut int }
 
 func numbersOf(r *report.Report) numbers {
 	var out numbers
@@ -125,6 +125,7 @@ func numbersOf(r *report.Report) numbers {
 		out.inFlight += p.InFlight
 		out.failed += p.Failed
 		out.lost += p.Lost
+		out.leftOut += p.LeftOut
 	}
 	return out
 }
@@ -136,6 +137,9 @@ func progressLine(r *report.Report) string {
 	rest := ""
 	if n.lost > 0 {
 		rest = fmt.Sprintf(", %d lost", n.lost)
+	}
+	if n.leftOut > 0 {
+		rest += fmt.Sprintf(", %d left out", n.leftOut)
 	}
 	for _, p := range r.Placements {
 		if p.Group != "" {

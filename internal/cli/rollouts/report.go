@@ -38,17 +38,27 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	placements.Screen = screen
 	placements.Row("PLACEMENT", "STRATEGY", "UPDATED", "PHASE")
 	for _, p := range r.Placements {
-		phase := p.Phase
-		if p.Paused {
-			phase = "Paused"
-		}
-		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Updated, p.Total()), cmp.Or(phase, printer.Dash))
+		placements.Row(p.Name, string(p.Strategy), fmt.Sprintf("%d of %d", p.Updated, p.Total()), phaseOf(&p))
 	}
 	if err := placements.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer
 	}
 	printLost(w, r, screen)
 	return printClusters(w, r, screen, now, all)
+}
+
+// phaseOf returns the phase of a placement for a table: Paused while clusters are under way in a paused rollout, and no other than its own
+// once that has ended.
+func phaseOf(p *report.Placement) string {
+	switch rollout.Phase(p.Phase) {
+	case rollout.PhaseFinished, rollout.PhaseBreached, rollout.PhaseFailed, rollout.PhaseUndecided, rollout.PhaseMisconfigured:
+		return p.Phase
+	default:
+		if p.Paused {
+			return string(rollout.PhasePaused)
+		}
+		return cmp.Or(p.Phase, printer.Dash)
+	}
 }
 
 // printDecisions writes what people decided about the rollout.

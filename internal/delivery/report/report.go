@@ -68,8 +68,10 @@ type Placement struct {
 	Works int `json:"works"`
 	// Group is the first group that is not done.
 	Group string `json:"group,omitempty"`
-	// Done counts the clusters that succeeded, InFlight those under way, Failed those that failed or timed out.
+	// Done counts the clusters that succeeded, InFlight those under way, Failed those that failed or timed out, LeftOut those that the
+	// rollout passes over: the template cannot be rendered for them, or their failure is forgiven.
 	Done     int `json:"done"`
+	LeftOut  int `json:"leftOut,omitempty"`
 	InFlight int `json:"inFlight,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	// Lost counts those that started and were no longer selected before they succeeded. They count as failures, and are no part of Selected.
@@ -273,9 +275,9 @@ func (p *Placement) Total() int { return max(p.Selected, p.Works) }
 // read takes the step of the placement's rollout.
 func (p *Placement) read(step deliveryplan.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {
 	p.Phase, p.Message = string(step.Phase), step.Message
-	p.Failed, p.Lost, p.Done, p.InFlight = step.Failures, step.Lost, 0, step.InFlight-len(step.Apply)
+	p.Failed, p.Lost, p.LeftOut, p.Done, p.InFlight = step.Failures, step.Lost, step.Skipped, 0, step.InFlight-len(step.Apply)
 	for _, verdict := range step.Verdicts {
-		if verdict.Code == rollout.Done || verdict.Code == rollout.Skipped {
+		if verdict.Code == rollout.Done {
 			p.Done++
 		}
 	}
@@ -294,7 +296,7 @@ func (r *Report) Find(cluster string) (*Cluster, bool) {
 	return nil, false
 }
 
-// Done counts the clusters that succeeded or are left out, over all placements.
+// Done counts the clusters that succeeded, over all placements.
 func (r *Report) Done() int {
 	out := 0
 	for _, placement := range r.Placements {

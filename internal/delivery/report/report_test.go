@@ -153,6 +153,17 @@ func TestPlacementCounts(t *testing.T) {
 	}
 }
 
+// TestAClusterThatIsLeftOutIsNotDone counts it by itself: a rollout that passes a cluster over has not reached it.
+func TestAClusterThatIsLeftOutIsNotDone(t *testing.T) {
+	w := fleet(t, "{type: All}")
+	w.Succeed("a", "b")
+	in := w.Input()
+	in.Undeliverable = map[string]string{"c": "the cluster has no namespace"}
+	if got := report.New(in).Placements[0]; got.Done != 2 || got.LeftOut != 1 {
+		t.Errorf("%d done, %d left out, want 2 and 1", got.Done, got.LeftOut)
+	}
+}
+
 // TestTheWorksOfADeletedPlacementAreCounted: works that stay are what the updated ones are counted of.
 func TestTheWorksOfADeletedPlacementAreCounted(t *testing.T) {
 	w := fleet(t, lenient)
