@@ -3,10 +3,15 @@ package kit
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/hub/hubtest"
@@ -47,11 +52,25 @@ func (c *Client) must(err error) {
 	}
 }
 
+// write sends a write, and fails the test for an error. On a busy machine a manager may lose its lease and start again: what its webhooks
+// cannot check meanwhile is denied, and is sent again, as a user would.
+func (c *Client) write(send func() error) {
+	c.t.Helper()
+	const first, steps = 100 * time.Millisecond, 9 // 51 s in all
+	c.must(retry.OnError(wait.Backoff{Duration: first, Factor: 2, Steps: steps}, isUnchecked, send))
+}
+
+// isUnchecked reports whether a webhook did not answer, or could not check a request.
+func isUnchecked(err error) bool {
+	return apierrors.IsInternalError(err) && (strings.Contains(err.Error(), "could not be checked, so it is denied; try again") ||
+		strings.Contains(err.Error(), "failed calling webhook"))
+}
+
 // MustCreate creates objects, in their order. It does not store a status.
 func (c *Client) MustCreate(objects ...client.Object) {
 	c.t.Helper()
 	for _, object := range objects {
-		c.must(c.Create(c.t.Context(), object))
+		c.write(func() error { return c.Create(c.t.Context(), object) })
 	}
 }
 
@@ -59,7 +78,7 @@ func (c *Client) MustCreate(objects ...client.Object) {
 func (c *Client) MustCreateMissing(objects ...client.Object) {
 	c.t.Helper()
 	for _, object := range objects {
-		c.must(client.IgnoreAlreadyExists(c.Create(c.t.Context(), object)))
+		c.write(func() error { return client.IgnoreAlreadyExists(c.Create(c.t.Context(), object)) })
 	}
 }
 
@@ -126,25 +145,25 @@ func (c *Client) MustList(list client.ObjectList, options ...client.ListOption) 
 // MustUpdate updates an object but its status.
 func (c *Client) MustUpdate(object client.Object) {
 	c.t.Helper()
-	c.must(c.Update(c.t.Context(), object))
+	c.write(func() error { return c.Update(c.t.Context(), object) })
 }
 
 // MustUpdateStatus updates the status of an object.
 func (c *Client) MustUpdateStatus(object client.Object) {
 	c.t.Helper()
-	c.must(c.Status().Update(c.t.Context(), object))
+	c.write(func() error { return c.Status().Update(c.t.Context(), object) })
 }
 
 // MustPatch patches an object.
 func (c *Client) MustPatch(object client.Object, patch client.Patch) {
 	c.t.Helper()
-	c.must(c.Patch(c.t.Context(), object, patch))
+	c.write(func() error { return c.Patch(c.t.Context(), object, patch) })
 }
 
 // MustPatchStatus patches the status of an object.
 func (c *Client) MustPatchStatus(object client.Object, patch client.Patch) {
 	c.t.Helper()
-	c.must(c.Status().Patch(c.t.Context(), object, patch))
+	c.write(func() error { return c.Status().Patch(c.t.Context(), object, patch) })
 }
 
 // MustMerge applies a merge patch in JSON.
@@ -157,7 +176,7 @@ func (c *Client) MustMerge(object client.Object, patch string) {
 func (c *Client) MustDelete(objects ...client.Object) {
 	c.t.Helper()
 	for _, object := range objects {
-		c.must(c.Delete(c.t.Context(), object))
+		c.write(func() error { return c.Delete(c.t.Context(), object) })
 	}
 }
 
@@ -165,7 +184,7 @@ func (c *Client) MustDelete(objects ...client.Object) {
 func (c *Client) MustDeleteExisting(objects ...client.Object) {
 	c.t.Helper()
 	for _, object := range objects {
-		c.must(client.IgnoreNotFound(c.Delete(c.t.Context(), object)))
+		c.write(func() error { return client.IgnoreNotFound(c.Delete(c.t.Context(), object)) })
 	}
 }
 
