@@ -26,6 +26,37 @@ func UnknownReferences(s *fleet.Snapshot, p *program.Program) []string {
 	return found.texts("")
 }
 
+// UnknownNames returns the names of clusters that a placement lists beside others and that no cluster in its reach has, as texts with the
+// nearest name: a cluster that joins later may be meant, or a name is mistyped. They are not misconfigured.
+func UnknownNames(s *fleet.Snapshot, p *program.Program) []string {
+	of := unknownReferences{snapshot: s, scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbentsOf(s, p.Key))}
+	if of.scope.candidates.None() || len(of.scope.unreadable) > 0 {
+		return nil
+	}
+	missing := map[string][]string{}
+	for _, reference := range p.References() {
+		if reference.Source == fleet.Name && of.known(reference) {
+			missing[reference.Plugin] = append(missing[reference.Plugin], slices.DeleteFunc(slices.Clone(reference.Names), of.reaches)...)
+		}
+	}
+	var out []string
+	for _, plugin := range slices.Sorted(maps.Keys(missing)) {
+		names := slices.Compact(slices.Sorted(slices.Values(missing[plugin])))
+		for i, name := range names {
+			if i == maxHints {
+				out = append(out, fmt.Sprintf("%s:no cluster in reach has %d other names of the list", plugin, len(names)-i))
+				break
+			}
+			text := fmt.Sprintf("%s:no cluster in reach has the name %q", plugin, name)
+			if near := suggest.Nearest(name, of.clusterNames()); near != "" {
+				text += fmt.Sprintf(" (one is %q)", near)
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // AnyKnown reports whether a cluster in reach of a placement has what one of some references names. p is nil for a placement that is gone.
 func AnyKnown(s *fleet.Snapshot, p *program.Program, references []program.Reference) bool {
 	if p == nil {
@@ -64,10 +95,7 @@ func (u *unknownReferences) known(of program.Reference) bool {
 	case reach.None() || len(u.scope.unreadable) > 0:
 		return true
 	case of.Source == fleet.Name:
-		return slices.ContainsFunc(of.Names, func(name string) bool {
-			id, exists := u.snapshot.ID(name)
-			return exists && reach.Test(id)
-		})
+		return slices.ContainsFunc(of.Names, u.reaches)
 	case of.Resource != "":
 		for id := range reach.EachSet() {
 			if slices.Contains(u.snapshot.ScoreNames(id, of.Resource), of.Score) {
@@ -83,6 +111,21 @@ func (u *unknownReferences) known(of program.Reference) bool {
 		}
 		return false
 	}
+}
+
+// reaches reports whether a cluster in reach has a name.
+func (u *unknownReferences) reaches(name string) bool {
+	id, exists := u.snapshot.ID(name)
+	return exists && u.scope.candidates.Test(id)
+}
+
+// clusterNames returns the names of the clusters in reach.
+func (u *unknownReferences) clusterNames() []string {
+	var out []string
+	for id := range u.scope.candidates.EachSet() {
+		out = append(out, u.snapshot.Name(id))
+	}
+	return out
 }
 
 // texts returns the references as users read them. What was known of the nearest name when the edit was judged stays as it was.

@@ -18,7 +18,8 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	if leads == nil || compiled == nil {
 		return nil
 	}
-	return engine.UnknownReferences(leads.stored.Fleet(r.options.Clock.Now()), compiled)
+	fleet := leads.stored.Fleet(r.options.Clock.Now())
+	return append(engine.UnknownReferences(fleet, compiled), engine.UnknownNames(fleet, compiled)...)
 }
 
 // Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words. It is nil for none,
