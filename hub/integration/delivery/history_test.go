@@ -28,6 +28,8 @@ import (
 const (
 	// historySteps is the number of steps of a history, slowHistorySteps of one of make slow.
 	historySteps, slowHistorySteps = 20, 200
+	// killedEvery is in how many steps the manager is killed once, on average; slowKilledEvery is that of a history of make slow.
+	killedEvery, slowKilledEvery = 5, 10
 	// concurrent and tolerated are the maxConcurrency and the maxFailures of the rollouts.
 	concurrent, tolerated = 2, 0
 	// recordInterval is between two records of the manager of a history. stillness is how long nothing is written once it has done what
@@ -71,10 +73,10 @@ func (f *fact) counts() bool { return (f.failed || f.lost) && !f.forgiven }
 func (f *fact) inFlight() bool { return !f.succeeded && !f.failed && !f.lost }
 
 // TestRolloutHistory plays a random history of rollouts: no cluster starts that may not, and each selected cluster has a work.
-func TestRolloutHistory(t *testing.T) { playHistory(t, historySteps, 1) }
+func TestRolloutHistory(t *testing.T) { playHistory(t, historySteps, killedEvery, 1) }
 
 // playHistory plays the history of a seed, or of that of the command line.
-func playHistory(t *testing.T, steps int, seed uint64) {
+func playHistory(t *testing.T, steps, killed int, seed uint64) {
 	t.Helper()
 	if *historySeed != 0 {
 		seed = *historySeed
@@ -112,7 +114,7 @@ func playHistory(t *testing.T, steps int, seed uint64) {
 				break
 			}
 		}
-		if h.IntN(5) == 0 {
+		if h.IntN(killed) == 0 {
 			h.manager.Kill()
 			h.note("the manager is killed")
 			h.start()

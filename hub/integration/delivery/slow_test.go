@@ -8,4 +8,6 @@ import (
 )
 
 // TestRolloutHistoryInManySteps is TestRolloutHistory for longer, with a new seed each time.
-func TestRolloutHistoryInManySteps(t *testing.T) { playHistory(t, slowHistorySteps, rand.Uint64()) }
+func TestRolloutHistoryInManySteps(t *testing.T) {
+	playHistory(t, slowHistorySteps, slowKilledEvery, rand.Uint64())
+}
