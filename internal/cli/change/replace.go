@@ -14,6 +14,8 @@ import (
 type Away struct {
 	Placements int `json:"placements"`
 	Clusters   int `json:"clusters"`
+	// Ungraced is set if a ManagedCluster is among the objects: its deletion takes effect at once.
+	Ungraced bool `json:"ungraced,omitempty"`
 }
 
 // Print writes what is lost.
@@ -22,8 +24,14 @@ func (a *Away) Print(w io.Writer) {
 	if a.Placements == 1 {
 		lose = "loses"
 	}
-	printer.Printf(w, "\nBetween deletion and creation %s %s %s, unless all is back within the grace of the hub (15 s by default). "+
-		"Above is what differs in the end if it is not.\n", phrase.Count(a.Placements, "placement"), lose, phrase.Count(a.Clusters, "cluster"))
+	printer.Printf(w, "\nBetween deletion and creation %s %s %s", phrase.Count(a.Placements, "placement"), lose,
+		phrase.Count(a.Clusters, "cluster"))
+	if a.Ungraced {
+		printer.Printf(w, ": the deletion of a ManagedCluster has no grace.\n")
+		return
+	}
+	printer.Printf(w, ", unless all is back within the grace of the hub (15 s by default). Above is what differs in the end if it is not; "+
+		"if it is, the same differs as without --replace.\n")
 }
 
 // Replace deletes what a proposal applies and is there, then applies the proposal, and returns what is lost in between and the placements
@@ -36,7 +44,7 @@ func (s *Simulation) Replace(proposed *Proposal) (away *Away, touched []fleet.Ke
 		return nil, nil, err
 	}
 	s.Stabilize(gone)
-	away = &Away{}
+	away = &Away{Ungraced: slices.ContainsFunc(there, func(o ObjectReference) bool { return o.kind == "cluster" })}
 	for _, placement := range Compare(before, s).Placements {
 		if len(placement.Lost) > 0 {
 			away.Placements, away.Clusters = away.Placements+1, away.Clusters+len(placement.Lost)

@@ -123,7 +123,7 @@ func TestReplaceShowsWhatIsLostInBetween(t *testing.T) {
 		"a set":              {boundSet("old"), &change.Away{Placements: 1, Clusters: 2}},
 		"a binding":          {binding("old"), &change.Away{Placements: 1, Clusters: 2}},
 		"a placement":        {placementWith("{}"), &change.Away{Placements: 1, Clusters: 2}},
-		"a cluster":          {inSet("a", "old"), &change.Away{Placements: 1, Clusters: 1}},
+		"a cluster":          {inSet("a", "old"), &change.Away{Placements: 1, Clusters: 1, Ungraced: true}},
 		"what was not there": {boundSet("other"), &change.Away{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -140,6 +140,10 @@ func TestReplaceShowsWhatIsLostInBetween(t *testing.T) {
 			if lost := tc.want.Clusters > 0; lost != (got.Code == command.ExitUnsatisfied) ||
 				lost != strings.Contains(run(t, "", args...).Out, "Between deletion and creation 1 placement loses") {
 				t.Errorf("exit code %d, and the text is:\n%s", got.Code, run(t, "", args...).Out)
+			}
+			text := run(t, "", args...).Out
+			if graced := strings.Contains(text, "unless all is back within the grace"); graced == tc.want.Ungraced && tc.want.Clusters > 0 {
+				t.Errorf("the grace: %s", text)
 			}
 		})
 	}
