@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// TestUnknownNames lists clusters by name, some of which no cluster in reach has.
+// TestUnknownNames lists clusters by name. No cluster in reach has some of the names.
 func TestUnknownNames(t *testing.T) {
 	env, err := celenv.New()
 	if err != nil {

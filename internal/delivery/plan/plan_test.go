@@ -232,7 +232,7 @@ func TestFailOverDoesNotWaitForARightThatIsGoing(t *testing.T) {
 	w.expectWrites(t, "Create c")
 }
 
-// TestWhyAClusterWaitsForADecision: no message says that maxConcurrency is reached where nothing is under way, or is a bare code.
+// TestWhyAClusterWaitsForADecision: maxConcurrency is no reason where nothing is under way, and no reason is a bare code.
 func TestWhyAClusterWaitsForADecision(t *testing.T) {
 	w := newState(t, "p={type: Progressive, progressive: {maxConcurrency: 1}}")
 	w.selects("p", "a b")
