@@ -171,8 +171,24 @@ func (s state) add(t *testing.T, client dynamic.Interface, resource schema.Group
 		}
 		object.SetManagedFields(nil)
 		object.SetResourceVersion("") // a restore changes it
+		kit.NoError(t, forgetPause(object))
 		s.Objects[key] = normalized(t, object)
 	}
+}
+
+// forgetPause removes the times of a rollout that is under way: time in which no manager runs does not count, so they move by it.
+func forgetPause(object *unstructured.Unstructured) error {
+	unstructured.RemoveNestedField(object.Object, "status", "rollout", "observedTime")
+	clusters, found, err := unstructured.NestedSlice(object.Object, "status", "rollout", "clusters")
+	if err != nil || !found {
+		return err //nolint:wrapcheck // it names the field
+	}
+	for _, cluster := range clusters {
+		if record, is := cluster.(map[string]any); is {
+			delete(record, "startedTime")
+		}
+	}
+	return unstructured.SetNestedSlice(object.Object, clusters, "status", "rollout", "clusters") //nolint:wrapcheck // it names the field
 }
 
 // normalized returns an object with the types of decoded JSON.
