@@ -142,12 +142,17 @@ type variant struct {
 	// environment has its variables; a path in it is from the root.
 	environment, target string
 	packages            []string
+	// skip is a pattern of tests that it leaves out; empty for none.
+	skip string
 }
 
 const (
 	oldestSet = "bin/kubernetes/v1.30"
 	formerSet = "bin/kubernetes/v1.35"
 )
+
+// histories are the tests of random histories. What they find is the manager's, whatever the API server is.
+const histories = "^(TestAccidentsMoveNothing|TestRolloutHistory)$"
 
 // variants are the oldest API server that Berth supports, for installation, decisions, permissions, webhooks, views, agents and delivery,
 // the race detector, for the managers that do the most at a time, and more random cases than make test tries.
@@ -157,7 +162,7 @@ func variants() []variant {
 			"compat", "install", "placement", "permission", "admission", "workadmission", "boundary", "tenancy", "explain", "view", "join",
 			"registration",
 			"member", "memberagent", "agent", "delivery", "endtoend",
-		)},
+		), skip: histories},
 		{name: race, environment: "BERTH_RACE=1", packages: integration("admission", "failover", "placement", "tenancy")},
 		{name: "more random cases", packages: []string{"engine/enginetest"}},
 	}
@@ -228,6 +233,9 @@ func slowRuns(root string, of []unit, opts options) []goTest {
 			run.fuzz = first.of.folder
 		case first.on.name != "":
 			run.suffix = " on " + first.on.name
+			if first.on.skip != "" {
+				run.flags = append(run.flags, "-skip="+first.on.skip)
+			}
 			if first.on.environment != "" {
 				run.environment = append(run.environment, strings.Replace(first.on.environment, "=bin/", "="+root+"/bin/", 1))
 			}
