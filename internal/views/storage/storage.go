@@ -126,9 +126,11 @@ func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptio
 	return s.withRevision(entry.Object, entry.Revision), nil
 }
 
-// withRevision returns a copy of an object with a revision as its resource version.
+// withRevision returns a copy of an object with a revision as its resource version. The copy names no API: after a list, an object has
+// the name of the API of the stored objects, and after a watch none.
 func (s *Storage) withRevision(object visibility.Object, revision uint64) visibility.Object {
 	out := s.copyOf(object)
+	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	out.SetResourceVersion(formatRevision(revision))
 	return out
 }

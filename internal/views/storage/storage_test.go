@@ -59,9 +59,11 @@ func (f *fixture) change(changes ...func(*fixture, *visibility.Edit)) {
 func set(name, colour string) func(*fixture, *visibility.Edit) {
 	return func(h *fixture, e *visibility.Edit) {
 		h.version++
-		e.SetSet(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{
+		stored := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(h.version), Labels: map[string]string{"colour": colour},
-		}})
+		}}
+		stored.SetGroupVersionKind(clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet")) // as of an object that was listed
+		e.SetSet(stored)
 	}
 }
 
@@ -101,6 +103,9 @@ func (f *fixture) list(t *testing.T, options metainternalversion.ListOptions) (n
 	names = []string{}
 	err = meta.EachListItem(object, func(item runtime.Object) error {
 		names = append(names, item.(metav1.Object).GetName())
+		if of := item.GetObjectKind().GroupVersionKind(); !of.Empty() {
+			t.Errorf("%s names the API of the stored objects: %s", names[len(names)-1], of)
+		}
 		return nil
 	})
 	if err != nil {
