@@ -64,7 +64,7 @@ type Placement struct {
 	Message  string                      `json:"message,omitempty"`
 	Selected int                         `json:"selected"`
 	Updated  int                         `json:"updated"`
-	// Works counts the works, also those that stay on clusters for lack of a decision.
+	// Works counts the works, also those that leave, and those that stay for lack of a decision.
 	Works int `json:"works"`
 	// Group is the first group that is not done.
 	Group string `json:"group,omitempty"`
@@ -269,8 +269,13 @@ func (p *Placement) count(of workv1alpha1.PlacementSummary) {
 	}
 }
 
-// Total returns what Updated is counted of: the selected clusters, or the works where more of them stay.
-func (p *Placement) Total() int { return max(p.Selected, p.Works) }
+// Total returns what Updated is counted of: the selected clusters, or all works where more stay for lack of a decision.
+func (p *Placement) Total() int {
+	if p.Updated <= p.Selected {
+		return p.Selected
+	}
+	return p.Works
+}
 
 // read takes the step of the placement's rollout.
 func (p *Placement) read(step deliveryplan.Rollout, set *workv1alpha1.ManifestWorkReplicaSet) {

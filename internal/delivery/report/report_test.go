@@ -173,6 +173,10 @@ func TestTheWorksOfADeletedPlacementAreCounted(t *testing.T) {
 	if got := report.New(in).Placements[0]; got.Selected != 0 || got.Updated == 0 || got.Total() != got.Works || got.Updated > got.Total() {
 		t.Errorf("%d of %d are updated, %d are selected", got.Updated, got.Total(), got.Selected)
 	}
+	leaving := report.Placement{Selected: 2, Updated: 2, Works: 3}
+	if got := leaving.Total(); got != 2 {
+		t.Errorf("with a work that leaves, 2 of %d are updated", got)
+	}
 }
 
 // TestNoHiddenClusterIsNamed: a report for a reader never names a cluster that the reader may not see, whatever the texts are.
