@@ -50,7 +50,7 @@ func newManager() *hubManager {
 		manager.AddOnControllers())
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = time.Minute, 40*time.Second, 2*time.Second
 	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
 
