@@ -145,13 +145,13 @@ func (b *Brake) Judge(of Decision) map[string]string {
 	}
 	var free []engine.Departure
 	for _, leaving := range of.Departures {
-		if of.counts(leaving) {
+		if of.counts(leaving) && !b.isReleased(leaving, now) {
 			b.countInSets(leaving, of.Snapshot, now)
 			free = append(free, leaving)
 		}
 	}
 	for _, leaving := range free {
-		if _, found := b.inSets(leaving); !found && !b.isReleased(leaving, now) {
+		if _, found := b.inSets(leaving); !found {
 			b.countOnHub(of.Key, leaving, of.Snapshot, now)
 		}
 	}
@@ -192,7 +192,7 @@ func (b *Brake) inSets(leaving engine.Departure) (by ID, found bool) {
 }
 
 // isReleased reports whether a cluster leaves through a set whose brake a person or the timeout has released. It counts nowhere: otherwise
-// the brake of the hub would keep what was released.
+// the brake of the hub, or of another set that has the cluster, would keep what was released.
 func (b *Brake) isReleased(leaving engine.Departure, now time.Time) bool {
 	return slices.ContainsFunc(leaving.Sets, func(set string) bool { return now.Before(b.releasedUntil[set]) })
 }

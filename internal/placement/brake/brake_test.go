@@ -257,6 +257,18 @@ func TestABrakeEnds(t *testing.T) {
 		expect(t, "kept of another set", b.judge("p", b.leaving(engine.Labels, 10, 11)), []string(nil))
 		expect(t, "the brakes of the hub", b.on("global"), []string(nil))
 	})
+	t.Run("for other sets too", func(t *testing.T) {
+		b := braked(0)
+		set := b.stored("a")
+		set.Annotations = map[string]string{clusterv1beta2.BrakeReleasedAnnotation: enginetest.Epoch.Format(time.RFC3339)}
+		b.Observe(set)
+		leaving := b.leaving(engine.Labels, numbers(10, 20)...)
+		for i := range leaving {
+			leaving[i].Sets = []string{"a", "b"}
+		}
+		expect(t, "kept of clusters that both sets have", b.judge("p", leaving), []string(nil))
+		expect(t, "the brakes of b", b.on("b"), []string(nil))
+	})
 	t.Run("not by a release of a brake before it", func(t *testing.T) {
 		b := braked(0)
 		set := b.stored("a")
