@@ -33,7 +33,7 @@ func UnknownNames(s *fleet.Snapshot, p *program.Program) []string {
 	if of.scope.candidates.None() || len(of.scope.unreadable) > 0 {
 		return nil
 	}
-	missing := map[string][]string{}
+	missing, have := map[string][]string{}, of.clusterNames()
 	for _, reference := range p.References() {
 		if reference.Source == fleet.Name && of.known(reference) {
 			missing[reference.Plugin] = append(missing[reference.Plugin], slices.DeleteFunc(slices.Clone(reference.Names), of.reaches)...)
@@ -48,7 +48,7 @@ func UnknownNames(s *fleet.Snapshot, p *program.Program) []string {
 				break
 			}
 			text := fmt.Sprintf("%s:no cluster in reach has the name %q", plugin, name)
-			if near := suggest.Nearest(name, of.clusterNames()); near != "" {
+			if near := suggest.Nearest(name, have); near != "" {
 				text += fmt.Sprintf(" (one is %q)", near)
 			}
 			out = append(out, text)

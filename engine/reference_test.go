@@ -23,8 +23,10 @@ func TestUnknownNames(t *testing.T) {
 	state.Add(enginetest.Cluster("berlin-edge").In("all").Obj())
 	state.Add(enginetest.Cluster("madrid-edge").In("other").Obj())
 	for name, tc := range map[string]struct{ names, want []string }{
-		"all exist":           {[]string{"paris-edge", "berlin-edge"}, nil},
-		"one is mistyped":     {[]string{"paris-edge", "brelin-edge"}, []string{`Predicate:no cluster in reach has the name "brelin-edge" (one is "berlin-edge")`}},
+		"all exist": {[]string{"paris-edge", "berlin-edge"}, nil},
+		"one is mistyped": {[]string{"paris-edge", "brelin-edge"}, []string{
+			`Predicate:no cluster in reach has the name "brelin-edge" (one is "berlin-edge")`,
+		}},
 		"one is in no set":    {[]string{"paris-edge", "madrid-edge"}, []string{`Predicate:no cluster in reach has the name "madrid-edge"`}},
 		"none exists: a hold": {[]string{"brelin-edge"}, nil},
 		"many are to come": {[]string{"paris-edge", "a", "b", "c", "d", "e", "f", "g"}, []string{

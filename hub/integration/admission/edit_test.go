@@ -102,6 +102,22 @@ func TestAnEditThatNamesNothingIsHeld(t *testing.T) {
 		clusterv1beta1.ReasonSucceedConfigured)
 }
 
+// TestAMistypedNameIsWarnedOf lists clusters by name, one of them with a name that no cluster has.
+func TestAMistypedNameIsWarnedOf(t *testing.T) {
+	hub, p, clusters, edit := editedPlacement(t, "environment")
+	last := len(clusters) - 1
+	warnings := edit(func() {
+		p.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			ClusterNames: append(slices.Clone(clusters[:last]), clusters[last]+"x"),
+		}}}
+	})
+	want := []string{fmt.Sprintf(`no cluster in reach has the name "%sx" (one is "%[1]s")`, clusters[last])}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	hub.AwaitSelected(p.Namespace, "p", clusters[:last]...)
+}
+
 // TestAnEditThatTakesEveryMemberOfASetAwayIsHeld misspells a label in the selector of a set that has four clusters.
 func TestAnEditThatTakesEveryMemberOfASetAwayIsHeld(t *testing.T) {
 	requireWebhooks(t)

@@ -18,8 +18,8 @@ func (r *Record) Unknown(compiled *program.Program) []string {
 	if leads == nil || compiled == nil {
 		return nil
 	}
-	fleet := leads.stored.Fleet(r.options.Clock.Now())
-	return append(engine.UnknownReferences(fleet, compiled), engine.UnknownNames(fleet, compiled)...)
+	snapshot := leads.stored.Fleet(r.options.Clock.Now())
+	return append(engine.UnknownReferences(snapshot, compiled), engine.UnknownNames(snapshot, compiled)...)
 }
 
 // Going returns the clusters that a placement has by a right that is being withdrawn, each with that right in words. It is nil for none,
