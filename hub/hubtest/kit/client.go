@@ -56,7 +56,7 @@ func (c *Client) must(err error) {
 // cannot check meanwhile is denied, and is sent again, as a user would.
 func (c *Client) write(send func() error) {
 	c.t.Helper()
-	const first, steps = 100 * time.Millisecond, 9 // 51 s in all
+	const first, steps = 100 * time.Millisecond, 9 // waits of 25 s in all
 	c.must(retry.OnError(wait.Backoff{Duration: first, Factor: 2, Steps: steps}, isUnchecked, send))
 }
 

@@ -47,8 +47,7 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	return printClusters(w, r, screen, now, all)
 }
 
-// phaseOf returns the phase of a placement for a table: Paused while clusters are under way in a paused rollout, and no other than its own
-// once that has ended.
+// phaseOf returns the phase of a placement for a table: Paused for a paused rollout, unless the rollout has ended or cannot start anyway.
 func phaseOf(p *report.Placement) string {
 	switch rollout.Phase(p.Phase) {
 	case rollout.PhaseFinished, rollout.PhaseBreached, rollout.PhaseFailed, rollout.PhaseUndecided, rollout.PhaseMisconfigured:
