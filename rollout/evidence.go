@@ -30,6 +30,8 @@ type Evidence struct {
 type Gate struct {
 	Group  clusterv1alpha1.MandatoryDecisionGroup
 	Passed bool
+	// Proving means that a cluster which can prove the change is under way in another rollout of it.
+	Proving bool
 }
 
 // Next is the function Next for a caller with a memory.

@@ -281,7 +281,8 @@ func (p *planner) start() {
 // way; nil for none.
 func (p *planner) unproven(s *groupState) *clusterv1alpha1.MandatoryDecisionGroup {
 	for i, gate := range p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))] {
-		if !gate.Passed && !slices.ContainsFunc(p.groups, func(other groupState) bool { return other.gate == i && !other.done() }) {
+		proving := gate.Proving || slices.ContainsFunc(p.groups, func(other groupState) bool { return other.gate == i && !other.done() })
+		if !gate.Passed && !proving {
 			return &gate.Group
 		}
 	}

@@ -84,28 +84,26 @@ func (p *planner) phase(s Step) Phase {
 		return PhaseBreached
 	case len(s.Apply) > 0:
 		return PhaseAdvancing
-	case len(s.Wait) == 0 && s.InFlight == 0 && s.Failures+s.Lost > 0 && !p.evidence.Finished && !hasDone(s.Verdicts):
+	case len(s.Wait) == 0 && s.InFlight == 0 && s.Failures+s.Lost > 0 && !p.evidence.Finished && !hasCode(s.Verdicts, Done):
 		return PhaseFailed
 	case len(s.Wait) == 0 && s.InFlight == 0:
 		return PhaseFinished
 	case p.paused && len(s.Wait) > 0:
 		return PhasePaused
-	case s.InFlight == 0 && slices.ContainsFunc(s.Verdicts, func(v Verdict) bool { return v.Code == WaitsForProof }):
+	case s.InFlight == 0 && hasCode(s.Verdicts, WaitsForProof):
 		return PhaseUnproven
-	case s.InFlight == 0:
+	case s.InFlight == 0 && hasCode(s.Verdicts, WaitsForApproval):
 		return PhaseUnapproved
+	case s.InFlight == 0 || hasCode(s.Verdicts, UnderWay): // in another rollout, or here
+		return PhaseWaiting
+	default:
+		return PhaseSoaking
 	}
-	for _, v := range s.Verdicts {
-		if v.Code == UnderWay {
-			return PhaseWaiting
-		}
-	}
-	return PhaseSoaking
 }
 
-// hasDone reports whether a cluster has the change.
-func hasDone(verdicts []Verdict) bool {
-	return slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Code == Done })
+// hasCode reports whether a cluster has a code.
+func hasCode(verdicts []Verdict, code Code) bool {
+	return slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Code == code })
 }
 
 // earliest returns the earlier of two instants; the zero time counts as never.

@@ -223,6 +223,11 @@ func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
 	w.selects("q", "canary:a|b c")
 	w.pass(t)
 	w.expectTemplate(t, "a")
+	w.expectHolds(t, "")
+	w.agents(t, "a", moving, w.now)
+	w.pass(t)
+	w.expectTemplate(t, "a")
+	w.expectHolds(t, "") // it can be proven yet
 	w.agents(t, "a", failing, w.now)
 	w.pass(t)
 	w.expectTemplate(t, "a")

@@ -38,8 +38,8 @@ func defects() map[string]plant.Defect {
 			New: "	case rollout.StateProgressing:\n		entry.Phase = clusterv1alpha1.ClusterInFlight\n	case rollout.StateSkip:\n",
 		},
 		"a breach is of one placement": {
-			File: runFile, Old: "evidence.Breached = former || round > 0 && breached != i",
-			New: "evidence.Breached = former || round < 0",
+			File: runFile, Old: "evidence.Breached = former || held && breached != i",
+			New: "evidence.Breached = former || held && breached < 0",
 		},
 		"type All is never breached": {
 			File: nextFile, Old: "func (p *planner) judgesAll() bool { return p.evidence.Gates != nil }",

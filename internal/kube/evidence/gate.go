@@ -89,6 +89,17 @@ func (r *run) proven(gate *clusterv1alpha1.GateRecord) bool {
 	return succeeded > 0 || gate.Succeeded > 0
 }
 
+// proving reports whether a cluster of a mandatory group is under way under another placement, or starts there now.
+func (r *run) proving(gate clusterv1alpha1.GateRecord, placement int, starts map[string]bool) bool {
+	return slices.ContainsFunc(gate.Clusters, func(name string) bool {
+		c, entry := r.clusters[name], r.entries[name]
+		if c == nil || c.Placement == NoPlacement || c.Placement == placement {
+			return false
+		}
+		return starts[name] || entry != nil && entry.Phase == clusterv1alpha1.ClusterInFlight
+	})
+}
+
 // mustProve reports whether a mandatory group that is not passed waits for the proof of a cluster, in whatever group it is now.
 func (r *run) mustProve(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
 	return slices.ContainsFunc(r.placement(entry.Placement).Gates, func(gate clusterv1alpha1.GateRecord) bool {

@@ -110,17 +110,19 @@ func (r *run) watchInterval() time.Duration {
 	return out
 }
 
-// decide computes the step of each placement. A breach of a placement holds the others, also once the placement was taken out.
+// decide computes the step of each placement. A breach of a placement holds the others, also once the placement was taken out. What starts
+// under a placement may prove a mandatory group of another.
 func (r *run) decide() {
 	breached, former := -1, r.breachedFormer() >= 0
 	if former {
 		r.out.Breached = r.record.Placements[r.breachedFormer()].Name
 	}
-	for round := range 2 {
+	for range 2 {
+		starts, held := r.starting(), breached >= 0
 		r.out.Steps = nil
 		for i, placement := range r.in.Placements {
-			evidence := r.evidence(i)
-			evidence.Breached = former || round > 0 && breached != i
+			evidence := r.evidence(i, starts)
+			evidence.Breached = former || held && breached != i
 			step := evidence.Next(placement.Strategy, placement.Ruled, r.statuses(i), r.in.Now)
 			r.out.Steps = append(r.out.Steps, step)
 			if breached < 0 && step.Breached {
@@ -130,7 +132,8 @@ func (r *run) decide() {
 		if breached < 0 {
 			breached = r.breachedUndecided()
 		}
-		if breached < 0 {
+		unproven := slices.ContainsFunc(r.out.Steps, func(step rollout.Step) bool { return step.Phase == rollout.PhaseUnproven })
+		if breached < 0 && !unproven {
 			break
 		}
 	}
@@ -138,6 +141,17 @@ func (r *run) decide() {
 		of := r.placement(r.in.Placements[i].Name)
 		of.Breached = step.Breached || of.Breached && (former || r.undecided(i))
 	}
+}
+
+// starting returns the clusters that start by the steps so far.
+func (r *run) starting() map[string]bool {
+	out := map[string]bool{}
+	for _, step := range r.out.Steps {
+		for _, name := range step.Apply {
+			out[name] = true
+		}
+	}
+	return out
 }
 
 // undecided reports whether it is not known which clusters a placement selects, so that nothing of it ends.
@@ -183,15 +197,17 @@ func (r *run) await() {
 	}
 }
 
-// evidence returns what the record records to the step of a placement.
-func (r *run) evidence(placement int) rollout.Evidence {
+// evidence returns what the record records to the step of a placement. starts has the clusters that start now.
+func (r *run) evidence(placement int, starts map[string]bool) rollout.Evidence {
 	of := r.placement(r.in.Placements[placement].Name)
 	out := rollout.Evidence{
 		Total: int(of.Base), Lost: map[decision.GroupKey]int{}, Gates: []rollout.Gate{},
 		InFlightLimit: maxNamed, Finished: r.record.FinishedTime != nil,
 	}
 	for _, gate := range of.Gates {
-		out.Gates = append(out.Gates, rollout.Gate{Group: effective(gate), Passed: gate.Passed != "" || out.Finished})
+		out.Gates = append(out.Gates, rollout.Gate{
+			Group: effective(gate), Passed: gate.Passed != "" || out.Finished, Proving: r.proving(gate, placement, starts),
+		})
 	}
 	for _, group := range of.Groups {
 		if lost := r.lost(of.Name, group); lost > 0 {
