@@ -217,11 +217,7 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		}
 		fmt.Fprintln(w)
 	}
-	broken := ""
-	if of.Misconfigured > 0 {
-		broken = fmt.Sprintf(" %s misconfigured: what runs stays, and nothing is decided until that is mended.",
-			phrase.Count(of.Misconfigured, "placement")+map[bool]string{true: " becomes", false: " become"}[of.Misconfigured == 1])
-	}
+	broken := of.misconfigured()
 	verb := "move"
 	if of.Moved == 1 {
 		verb = "moves"
@@ -240,6 +236,22 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 		of.Away.Print(w)
 	}
 	return nil
+}
+
+// misconfigured says what follows for the placements that become Misconfigured; empty without one.
+func (r *Report) misconfigured() string {
+	if r.Misconfigured == 0 {
+		return ""
+	}
+	verb, stays := "become", ""
+	if r.Misconfigured == 1 {
+		verb = "becomes"
+	}
+	if slices.ContainsFunc(r.Placements, func(p placementDiff) bool { return p.breaks() && p.After.Selected > 0 }) {
+		stays = "what runs stays, and "
+	}
+	return fmt.Sprintf(" %s %s misconfigured: %snothing is decided until that is mended.",
+		phrase.Count(r.Misconfigured, "placement"), verb, stays)
 }
 
 // printNotes writes what stays though the change would move it, and what of the change has no effect.

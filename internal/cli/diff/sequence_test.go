@@ -152,6 +152,25 @@ func TestReplaceShowsWhatIsLostInBetween(t *testing.T) {
 	}
 }
 
+// TestAPlacementMadeAnewWithAMistakeKeepsNothing: what runs stays with the placement that has selected it.
+func TestAPlacementMadeAnewWithAMistakeKeepsNothing(t *testing.T) {
+	base := files(t, [2]string{"base", renamed("{}")})
+	manifest := files(t, [2]string{"manifest", placementWith("{clusterSets: [odl]}")})
+	for sentence, tc := range map[string]struct {
+		flags []string
+		stays bool
+	}{
+		"applied": {stays: true}, "replaced": {flags: []string{"--replace"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := run(t, "", append([]string{"diff", "--base", base[0], "-f", manifest[0]}, tc.flags...)...)
+			if !strings.Contains(got.Out, "1 placement becomes misconfigured: ") || strings.Contains(got.Out, "what runs stays") != tc.stays {
+				t.Errorf("%s\n%s", got.Out, got.ErrOut)
+			}
+		})
+	}
+}
+
 // TestASetThatWouldLoseEveryMemberIsHeld edits the selector of a set.
 func TestASetThatWouldLoseEveryMemberIsHeld(t *testing.T) {
 	cluster := func(name, environment string) string {
