@@ -125,7 +125,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// checkGolden compares an output with a golden file.
 // TestLostClustersAreNamed: the clusters that are not selected any more are in no row of the clusters.
 func TestLostClustersAreNamed(t *testing.T) {
 	const strategy = "{type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 1}}"
@@ -134,6 +133,7 @@ func TestLostClustersAreNamed(t *testing.T) {
 	w.Decide(plantest.Group{Clusters: []string{"b", "c"}})
 	w.Step()
 	found := report.New(w.Input())
+	found.Unwritten = "1 of 2 clusters not written: a (namespaces \"a\" not found)"
 	for reader, of := range map[string]report.Report{
 		"an administrator": found,
 		"a tenant":         found.Visible(func(cluster string) bool { return cluster != "a" }),
@@ -146,9 +146,13 @@ func TestLostClustersAreNamed(t *testing.T) {
 			(reader == "an administrator") {
 			t.Errorf("%s reads:\n%s", reader, out.String())
 		}
+		if named := strings.Contains(out.String(), found.Unwritten); named != (reader == "an administrator") {
+			t.Errorf("%s reads of a missing namespace: %v\n%s", reader, named, out.String())
+		}
 	}
 }
 
+// checkGolden compares an output with a golden file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, filepath.Join("testdata", name), got)

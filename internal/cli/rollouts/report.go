@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,8 +31,10 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	if err := printDecisions(w, r, screen); err != nil {
 		return err
 	}
-	for _, line := range printer.Wrap(r.Message, max(screen.Width, minMessageWidth)) {
-		printer.Printf(w, "%s\n", line)
+	for _, text := range slices.DeleteFunc([]string{r.Message, r.Unwritten}, func(text string) bool { return text == "" }) {
+		for _, line := range printer.Wrap(text, max(screen.Width, minMessageWidth)) {
+			printer.Printf(w, "%s\n", line)
+		}
 	}
 	printer.Printf(w, "\n")
 	placements := printer.NewTable(w, "")

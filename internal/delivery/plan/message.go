@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
@@ -29,9 +33,30 @@ func (p *planner) leftOut(total int) string {
 // unwritten names the first clusters whose work cannot be written for now, such as one whose namespace is missing on the hub; empty without
 // any. It waits a moment, since most such faults pass.
 func (p *planner) unwritten(total int) string {
-	return p.named(total, "not written", func(c *cluster) bool {
+	return p.named(total, notWritten, func(c *cluster) bool {
 		return c.fault != nil && !c.fault.Permanent && !c.current() && p.in.Now.Sub(c.fault.Since) >= minFault
 	})
+}
+
+// notWritten is what the condition ManifestworkApplied says of clusters whose work cannot be written.
+const notWritten = "not written"
+
+// Unwritten returns the part of the condition ManifestworkApplied of a set that names clusters whose work cannot be written, for a caller
+// that does not know the faults of writes; empty without any.
+func Unwritten(set *workv1alpha1.ManifestWorkReplicaSet) string {
+	found := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.ManifestworkApplied)
+	if found == nil || found.Reason != ReasonNotAsExpected || found.ObservedGeneration != set.Generation {
+		return ""
+	}
+	before, _, is := strings.Cut(found.Message, " "+notWritten+": ")
+	if !is {
+		return ""
+	}
+	const between = "; "
+	if last := strings.LastIndex(before, between); last >= 0 {
+		return found.Message[last+len(between):]
+	}
+	return found.Message
 }
 
 // minFault is how long a write must have failed before a condition names it.

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/rollout"
 )
@@ -52,6 +54,17 @@ func TestAClusterThatIsNotWrittenIsNamed(t *testing.T) {
 	const want = `1 of 2 clusters not written: b (the API server refused the work: namespaces "b" not found)`
 	w.expectCondition(t, "PlacementRolledOut", "False", "Progressing", want)
 	w.expectCondition(t, "ManifestworkApplied", "False", "NotAsExpected", want)
+	if got := plan.Unwritten(w.set); got != want {
+		t.Errorf("a caller without the faults reads %q", got)
+	}
+	applied := meta.FindStatusCondition(w.set.Status.Conditions, workv1alpha1.ManifestworkApplied)
+	applied.Message = "1 of 3 clusters failed: a (out of memory); " + want
+	if got := plan.Unwritten(w.set); got != want {
+		t.Errorf("behind another sentence: %q", got)
+	}
+	if w.set.Generation++; plan.Unwritten(w.set) != "" {
+		t.Error("the condition of a former spec is read")
+	}
 }
 
 func TestADelayedClusterHasNotStarted(t *testing.T) {

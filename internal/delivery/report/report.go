@@ -29,6 +29,8 @@ type Report struct {
 	// Phase and Message are those of the condition Progressing.
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Unwritten names the first clusters whose work cannot be written, each with the reason, as the manager reports it; empty without any.
+	Unwritten string `json:"unwritten,omitempty"`
 	// Observed means that the manager has planned the present spec, and that its record is of the present template.
 	Observed bool `json:"-"`
 	// CurrentRevision is the template of the last finished rollout, UpdateRevision the present one.
@@ -213,6 +215,7 @@ func FromStatus(set *workv1alpha1.ManifestWorkReplicaSet) Report {
 		CurrentRevision: set.Status.CurrentRevision, UpdateRevision: set.Status.UpdateRevision, Placements: []Placement{},
 	}
 	out.setCondition(set.Status.Conditions)
+	out.Unwritten = deliveryplan.Unwritten(set)
 	out.setLost(set.Status.Rollout)
 	out.Observed = observed(set)
 	seen := map[string]bool{}

@@ -192,7 +192,7 @@ func TestNoHiddenClusterIsNamed(t *testing.T) {
 			}
 			return out
 		}
-		all := report.Report{Message: text(), Placements: []report.Placement{{Message: text()}}}
+		all := report.Report{Message: text(), Unwritten: text(), Placements: []report.Placement{{Message: text()}}}
 		visible := map[string]bool{}
 		for _, name := range names {
 			visible[name] = random.IntN(2) == 0

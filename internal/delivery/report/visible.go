@@ -32,7 +32,7 @@ func (r *Report) Visible(sees func(cluster string) bool) Report {
 		}
 		return text
 	}
-	out.Message = show(r.Message)
+	out.Message, out.Unwritten = show(r.Message), show(r.Unwritten)
 	for _, placement := range r.Placements {
 		placement.Message = show(placement.Message)
 		out.Placements = append(out.Placements, placement)
