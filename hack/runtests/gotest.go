@@ -64,7 +64,7 @@ const (
 	maxLine = 16 << 20
 	// atOnce is how many calls run at a time: tests of hub wait, and others compute. slowAtOnce is that of slow runs, which keeps two
 	// cores busy.
-	atOnce, slowAtOnce = 2, 3
+	atOnce, slowAtOnce = 2, 4
 	// minSeconds is the shortest test whose time is stored.
 	minSeconds = 1
 	// slowSuffix is the suffix of calls that run slow tests.
