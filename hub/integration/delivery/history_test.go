@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
@@ -35,8 +36,8 @@ const (
 	// recordInterval is between two records of the manager of a history. stillness is how long nothing is written once it has done what
 	// follows from a step; it plans twice in that time, so that a busy machine is waited for.
 	recordInterval, stillness = 100 * time.Millisecond, 300 * time.Millisecond
-	// revisionHistory is the least number of kept templates.
-	revisionHistory = 10
+	// leastRevisions and mostRevisions bound the number of kept templates.
+	leastRevisions, mostRevisions = 10, 100
 
 	healthyReport, failedReport = "Applied Available Progressing=False Degraded=False", "Applied Available=False Progressing=False Degraded"
 )
@@ -313,7 +314,11 @@ func (h *history) await() {
 func (h *history) plan() string {
 	h.t.Helper()
 	h.change(h.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
-		set.Spec.RevisionHistoryLimit = new(revisionHistory + int32(h.IntN(1000)))
+		limit := ptr.Deref(set.Spec.RevisionHistoryLimit, mostRevisions) + 1
+		if limit > mostRevisions {
+			limit = leastRevisions
+		}
+		set.Spec.RevisionHistoryLimit = &limit
 	})
 	h.Await("the manager has planned", func(ctx context.Context) error {
 		if err := h.Get(ctx, client.ObjectKeyFromObject(h.set), h.set); err != nil {
