@@ -225,9 +225,14 @@ func refreshPatch(value int) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+refreshAnnotation+`":"`+strconv.Itoa(value)+`"}}}`))
 }
 
-// setUp applies what `kubectl berth argo setup` prints, with the shortest poll.
+// setUp applies what `kubectl berth argo setup` prints, with the shortest poll, once the placement has decided: Argo CD reads an
+// ApplicationSet without a decision again after three minutes only.
 func (i *installation) setUp(t *testing.T) {
 	t.Helper()
+	kit.Await(t, "the placement has decided", func(ctx context.Context) error {
+		_, err := i.decided(ctx)
+		return err
+	})
 	printed := i.berth(t, cli.ExitOK, "argo", "setup", placementName, "--namespace", i.namespace, "--poll", "1s")
 	i.apply(t, []byte(printed))
 }
