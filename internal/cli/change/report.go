@@ -238,7 +238,7 @@ func Print(w io.Writer, of *Report, on printer.Screen) error {
 	return nil
 }
 
-// misconfigured says what follows for the placements that become Misconfigured; empty without one.
+// misconfigured returns what follows for the placements that become Misconfigured; empty without one.
 func (r *Report) misconfigured() string {
 	if r.Misconfigured == 0 {
 		return ""

@@ -38,11 +38,11 @@ func (p *planner) unwritten(total int) string {
 	})
 }
 
-// notWritten is what the condition ManifestworkApplied says of clusters whose work cannot be written.
+// notWritten is what the condition ManifestworkApplied reports of clusters whose work cannot be written.
 const notWritten = "not written"
 
 // Unwritten returns the part of the condition ManifestworkApplied of a set that names clusters whose work cannot be written, for a caller
-// that does not know the faults of writes; empty without any.
+// without the faults of writes; empty without any.
 func Unwritten(set *workv1alpha1.ManifestWorkReplicaSet) string {
 	found := meta.FindStatusCondition(set.Status.Conditions, workv1alpha1.ManifestworkApplied)
 	if found == nil || found.Reason != ReasonNotAsExpected || found.ObservedGeneration != set.Generation {
