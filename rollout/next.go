@@ -289,6 +289,20 @@ func (p *planner) unproven(s *groupState) *clusterv1alpha1.MandatoryDecisionGrou
 	return nil
 }
 
+// awaited returns the group that a group which is not done waits for: a mandatory group that another rollout proves, else itself.
+func (p *planner) awaited(s *groupState) decision.GroupKey {
+	for i, gate := range p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))] {
+		if gate.Passed || !gate.Proving {
+			continue
+		}
+		if at := slices.IndexFunc(p.groups, func(other groupState) bool { return other.gate == i }); at >= 0 {
+			return p.groups[at].key
+		}
+		return decision.GroupKey{Index: int(gate.Group.GroupIndex), Name: gate.Group.GroupName}
+	}
+	return s.key
+}
+
 // closed reports whether a mandatory group before a group was not passed.
 func (p *planner) closed(s *groupState) bool {
 	return slices.ContainsFunc(p.evidence.Gates[:min(s.gate, len(p.evidence.Gates))], func(gate Gate) bool { return !gate.Passed })

@@ -53,7 +53,7 @@ func (p *planner) step(groups []decision.Group) Step {
 	}
 	for i := range p.groups {
 		if s := &p.groups[i]; !s.done() {
-			out.Group, out.Unproven = s.key, p.unproven(s)
+			out.Group, out.Unproven = p.awaited(s), p.unproven(s)
 			break
 		}
 	}

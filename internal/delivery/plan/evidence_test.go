@@ -225,9 +225,12 @@ func TestAMandatoryGroupRuledElsewhere(t *testing.T) {
 	w.expectTemplate(t, "a")
 	w.expectHolds(t, "")
 	w.agents(t, "a", moving, w.now)
-	w.pass(t)
+	waiting := w.pass(t).Verdicts[1]
 	w.expectTemplate(t, "a")
 	w.expectHolds(t, "") // it can be proven yet
+	if waiting.Cluster != "b" || !strings.Contains(waiting.Message, "group 0 (canary) is not done") {
+		t.Errorf("%s waits: %s", waiting.Cluster, waiting.Message)
+	}
 	w.agents(t, "a", failing, w.now)
 	w.pass(t)
 	w.expectTemplate(t, "a")
