@@ -19,7 +19,7 @@ import (
 const (
 	// slowTag is the build constraint of files with slow tests, and longTag of files with tests that only make long runs.
 	slowTag, longTag = "slow", "long"
-	// hubBinaries is how many test binaries of hub run at a time on two cores: each has a hub, and waits for half of its time.
+	// hubBinaries is how many test binaries of hub run at a time on two cores: each has a hub, and waits for a part of its time.
 	// otherBinaries is that of the other modules, which compute.
 	hubBinaries, otherBinaries = 4, 1
 	// testTimeout ends a test binary that hangs.
