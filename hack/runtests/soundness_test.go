@@ -41,20 +41,31 @@ const (
 	pages      = "hub/integration/howto"
 )
 
-// TestDefectsOfControllersAreFound plants defects in controllers.
-func TestDefectsOfControllersAreFound(t *testing.T) {
+// TestAPanicOfAControllerIsFound plants a panic in a controller.
+func TestAPanicOfAControllerIsFound(t *testing.T) {
+	playController(t, map[string]defect{
+		"a panic in a controller": {
+			file: "internal/membership/health/controller.go", new: "\nfunc init() { panic(\"planted\") }\n", fails: []string{unjoined, setTests},
+		},
+	})
+}
+
+// TestADroppedWriteOfAControllerIsFound plants a defect in what a controller writes.
+func TestADroppedWriteOfAControllerIsFound(t *testing.T) {
+	playController(t, map[string]defect{
+		"a dropped write of a controller": {
+			file: "internal/membership/set/controller.go", old: "if err := r.client.Status().Patch(ctx, next, patch); err != nil {",
+			new:   "if err := error(nil); err != nil && r.client.Status().Patch(ctx, next, patch) != nil {",
+			fails: []string{setTests}, again: []string{unjoined},
+		},
+	})
+}
+
+func playController(t *testing.T, defects map[string]defect) {
+	t.Helper()
 	play(t, chosenTests{
 		packages: []string{"engine/internal/filter", unjoined, setTests}, tests: "^(TestTaints|TestASimulatedCluster|TestMembersAreCounted)$",
-		defects: map[string]defect{
-			"a panic in a controller": {
-				file: "internal/membership/health/controller.go", new: "\nfunc init() { panic(\"planted\") }\n", fails: []string{unjoined, setTests},
-			},
-			"a dropped write of a controller": {
-				file: "internal/membership/set/controller.go", old: "if err := r.client.Status().Patch(ctx, next, patch); err != nil {",
-				new:   "if err := error(nil); err != nil && r.client.Status().Patch(ctx, next, patch) != nil {",
-				fails: []string{setTests}, again: []string{unjoined},
-			},
-		},
+		defects: defects,
 	})
 }
 

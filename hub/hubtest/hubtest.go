@@ -189,6 +189,12 @@ func (o Options) args(temporary bool) (args []string, cleanup func(), err error)
 	args = append(args, "--data-dir="+o.DataDir)
 	if temporary {
 		args = append(args, "--unsafe-no-fsync")
+	} else {
+		port, err := o.portArgs()
+		if err != nil {
+			return nil, nil, err
+		}
+		args = append(args, port...)
 	}
 	if o.Manifests == nil {
 		return append(args, o.Args...), func() {}, nil
