@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -89,16 +90,16 @@ func (m *managerBuilder) addWebhooks(ctx context.Context) error {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
 	m.certificates.ConfigureTLS(config)
-	stopping := &atomic.Bool{}
+	drain := &drain{atMost: m.options.Webhooks.maxDrain()}
 	server := &manager.Server{
 		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookTimeout),
 		Server: &http.Server{
 			// A request that is being reviewed when the manager stops is reviewed to its end.
-			Handler: closing(paths, stopping), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
+			Handler: drain.handler(paths), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+			ReadHeaderTimeout: webhookIdleTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config, ConnState: drain.count,
 		},
 	}
-	err = errors.Join(m.mgr.Add(deferredServer{server, m.certificates.Ready(), stopping}),
+	err = errors.Join(m.mgr.Add(deferredServer{server, m.certificates.Ready(), drain}),
 		m.mgr.AddReadyzCheck("webhooks", answers(listener.Addr().String())))
 	if err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
@@ -135,22 +136,62 @@ type deferredServer struct {
 	*manager.Server
 
 	ready <-chan struct{}
-	// stopping is set when the manager stops.
-	stopping *atomic.Bool
+	drain *drain
 }
 
-// drainTime is how long the server goes on when the manager stops. Meanwhile each response closes its connection. The API server sends its
-// requests over the same few connections, and refuses a request whose connection has just closed.
-const drainTime = 500 * time.Millisecond
+const (
+	// minDrain is how long the server goes on at least when the manager stops: a client may not have noticed yet that it leaves.
+	minDrain = 500 * time.Millisecond
+	// serviceDrain is how long it goes on at most behind a Service, where the API server has other managers to send its requests to.
+	serviceDrain = 3 * time.Second
+	drainPoll    = 20 * time.Millisecond
+)
 
-// closing serves requests, and closes the connection after each of them while the manager stops.
-func closing(next http.Handler, stopping *atomic.Bool) http.Handler {
+// maxDrain returns how long the server goes on at most when the manager stops.
+func (o *WebhookOptions) maxDrain() time.Duration {
+	if o.Listener != nil || o.URL != "" {
+		return minDrain
+	}
+	return serviceDrain
+}
+
+// drain closes the connections of a server whose manager stops: each after its next response, which tells the client so. The API server
+// sends its requests over the same few connections, and refuses a request whose connection closes at that moment without a word.
+type drain struct {
+	// atMost bounds how long connections on which no request comes stay open.
+	atMost   time.Duration
+	stopping atomic.Bool
+	open     atomic.Int64
+}
+
+// handler serves requests, and closes the connection after each of them while the manager stops.
+func (d *drain) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if stopping.Load() {
+		if d.stopping.Load() {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// count counts the open connections.
+func (d *drain) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		d.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		d.open.Add(-1)
+	case http.StateActive, http.StateIdle: // it stays open
+	}
+}
+
+// run returns when no connection is open, or when the time is over.
+func (d *drain) run(ctx context.Context) {
+	d.stopping.Store(true)
+	began := clock.RealClock{}.Now()
+	_ = wait.PollUntilContextTimeout(ctx, drainPoll, d.atMost, false, func(context.Context) (bool, error) {
+		return d.open.Load() == 0 && clock.RealClock{}.Since(began) >= minDrain, nil
+	}) // after a timeout the server closes what is open
 }
 
 // Start implements manager.Runnable.
@@ -160,8 +201,8 @@ func (s deferredServer) Start(ctx context.Context) error {
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		defer context.AfterFunc(ctx, func() {
-			s.stopping.Store(true)
-			time.AfterFunc(drainTime, stop) //nolint:forbidigo // a server in real time
+			s.drain.run(serving)
+			stop()
 		})()
 		return s.Server.Start(serving) //nolint:wrapcheck // the error of the server
 	case <-ctx.Done():

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +17,7 @@ import (
 // closes after it, so that no client sends another request to a server that is gone.
 func TestARequestOutlivesTheManager(t *testing.T) {
 	reviewing, finish := make(chan struct{}), make(chan struct{})
-	stopping, ready := &atomic.Bool{}, make(chan struct{})
+	ending, ready := &drain{atMost: minDrain}, make(chan struct{})
 	close(ready)
 	review := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/first" {
@@ -37,10 +37,10 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 	server := deferredServer{&manager.Server{
 		Name: "test", Listener: listener, ShutdownTimeout: new(time.Minute),
 		Server: &http.Server{
-			Handler: closing(review, stopping), ReadHeaderTimeout: time.Minute,
+			Handler: ending.handler(review), ReadHeaderTimeout: time.Minute, ConnState: ending.count,
 			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		},
-	}, ready, stopping}
+	}, ready, ending}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
 	get := func(path string) (*http.Response, error) {
@@ -68,7 +68,7 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 	<-reviewing
 	began := time.Now()
 	stop()
-	for !stopping.Load() { // it is set by another goroutine
+	for !ending.stopping.Load() { // it is set by another goroutine
 		runtime.Gosched()
 	}
 	during, err := get("/during")
@@ -78,7 +78,7 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 			t.Error("while the manager stops, a response keeps its connection")
 		}
 		_ = during.Body.Close()
-	case time.Since(began) < drainTime: // later the server accepts no connection
+	case time.Since(began) < minDrain: // later the server accepts no connection
 		t.Errorf("while the manager stops: %v", err)
 	}
 	close(finish)
@@ -87,6 +87,66 @@ func TestARequestOutlivesTheManager(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADrainWaitsForOpenConnections: a connection on which no request comes keeps a manager behind a Service for a bounded time, and is
+// closed by the response to a request before that.
+func TestADrainWaitsForOpenConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		used, longer bool
+	}{
+		"a connection that is used": {used: true},
+		"an idle connection":        {longer: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ending := &drain{atMost: 2 * minDrain}
+			server := httptest.NewUnstartedServer(ending.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+			server.Config.ConnState = ending.count
+			server.Start()
+			defer server.Close()
+			get := func() {
+				response, err := server.Client().Get(server.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+			}
+			get()
+			if ending.open.Load() != 1 {
+				t.Fatalf("%d connections are open after one request", ending.open.Load())
+			}
+			ended := make(chan struct{})
+			go func() {
+				ending.run(t.Context())
+				close(ended)
+			}()
+			for !ending.stopping.Load() { // it is set by another goroutine
+				runtime.Gosched()
+			}
+			if c.used {
+				get()
+			}
+			<-ended
+			if left := ending.open.Load() > 0; left != c.longer {
+				t.Errorf("the drain ended with an open connection: %t", left)
+			}
+		})
+	}
+}
+
+func TestOnlyAManagerBehindAServiceDrainsLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   WebhookOptions
+		want time.Duration
+	}{
+		"a Service": {want: serviceDrain}, "a URL": {of: WebhookOptions{URL: "https://127.0.0.1"}, want: minDrain},
+		"a part of a hub": {of: WebhookOptions{Listener: &net.TCPListener{}}, want: minDrain},
+	} {
+		if got := c.of.maxDrain(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
 
