@@ -129,6 +129,19 @@ func (c *cluster) renewTime(ctx context.Context) (time.Time, error) {
 	return lease.Spec.RenewTime.Time, nil
 }
 
+// awaitFirstReport waits until the hub has what the agent writes once, after the conditions: the facts of the member, and the hash of the
+// CA bundle.
+func (c *cluster) awaitFirstReport() {
+	c.t.Helper()
+	c.Await("the hub has the facts of the member", func(ctx context.Context) error {
+		found, err := c.stored(ctx)
+		if err == nil && (found.Status.Version.Kubernetes == "" || found.Annotations[registration.CAHashAnnotationKey] == "") {
+			err = fmt.Errorf("the hub has the version %q and the annotations %v", found.Status.Version.Kubernetes, found.Annotations)
+		}
+		return err
+	})
+}
+
 // awaitRenewal waits until the lease is renewed twice.
 func (c *cluster) awaitRenewal() {
 	c.t.Helper()

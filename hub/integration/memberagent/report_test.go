@@ -168,6 +168,7 @@ func TestAnAgentStopsItsLeaseWhileItsClusterIsDenied(t *testing.T) {
 	c.giveCertificate("a1")
 	c.accept()
 	c.startAgent(member)
+	c.awaitFirstReport()
 	c.awaitRenewal()
 
 	c.setAccepted(false)

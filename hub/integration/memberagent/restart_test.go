@@ -21,6 +21,7 @@ func TestAnAgentRenewsItsLeaseAfterARestartOfTheHub(t *testing.T) {
 	c.accept()
 	c.startAgent(member)
 	c.awaitCondition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue)
+	c.awaitFirstReport()
 	c.awaitRenewal()
 
 	first.Kill()
