@@ -32,6 +32,7 @@ type component struct {
 	cancel      context.CancelFunc
 	done        chan struct{}
 	err         error // set before done closes
+	reported    bool  // set before done closes: Failed has reported its end
 }
 
 // New returns an empty group.
@@ -70,6 +71,7 @@ func (g *Group) Go(ctx context.Context, name string, grace time.Duration, run fu
 		// Deferred, because a fatal log call ends the goroutine without returning.
 		defer func() {
 			if ctx.Err() == nil {
+				p.reported = true
 				g.Fail(fmt.Errorf("running %s: %w", name, exitCause(p.err)))
 			}
 			close(p.done)
@@ -91,24 +93,31 @@ func (g *Group) Stop(ctx context.Context) error {
 }
 
 func (c *component) stop(ctx context.Context) error {
-	select {
-	case <-c.done: // it failed earlier, and Failed has reported that
-		c.cancel()
-		return nil
-	default:
-	}
 	c.cancel()
 	ctx, cancel := context.WithTimeout(ctx, c.stopTimeout)
 	defer cancel()
-	select {
-	case <-c.done:
-	case <-ctx.Done():
+	if !c.awaitEnd(ctx) {
 		return fmt.Errorf("stopping %s: still running after %s", c.name, c.stopTimeout)
 	}
-	if c.err != nil && !errors.Is(c.err, context.Canceled) {
+	if c.err != nil && !c.reported && !errors.Is(c.err, context.Canceled) {
 		return fmt.Errorf("stopping %s: %w", c.name, c.err)
 	}
 	return nil
+}
+
+// awaitEnd waits until the component has ended, and returns whether it has when ctx ends.
+func (c *component) awaitEnd(ctx context.Context) bool {
+	select {
+	case <-c.done:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func exitCause(err error) error {

@@ -63,6 +63,18 @@ func TestTheFirstFailureIsReported(t *testing.T) {
 	}
 }
 
+// TestAFailureIsReportedOnceWhileItsComponentEnds stops a component that has reported its failure, and has not ended yet.
+func TestAFailureIsReportedOnceWhileItsComponentEnds(t *testing.T) {
+	done := make(chan struct{})
+	part := &component{
+		name: "part", stopTimeout: time.Minute, done: done, err: errBoom, reported: true,
+		cancel: func() { close(done) }, // it ends after the stop has begun
+	}
+	if err := part.stop(t.Context()); err != nil {
+		t.Errorf("stop = %v, want nil: the failure was reported before", err)
+	}
+}
+
 func TestComponentsOutliveTheirStartContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	group := New()
