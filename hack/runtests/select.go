@@ -20,8 +20,8 @@ const (
 	// slowTag is the build constraint of files with slow tests, and longTag of files with tests that only make long runs.
 	slowTag, longTag = "slow", "long"
 	// hubBinaries is how many test binaries of hub run at a time on two cores: each has a hub, and waits for a part of its time.
-	// otherBinaries is that of the other modules, which compute.
-	hubBinaries, otherBinaries = 4, 1
+	// otherBinaries is that of another module, which computes, and aloneBinaries where nothing else runs.
+	hubBinaries, otherBinaries, aloneBinaries = 4, 1, 2
 	// testTimeout ends a test binary that hangs.
 	testTimeout = "60m"
 )
@@ -210,7 +210,7 @@ func fastRuns(packages []testPackage, opts options, known times) []goTest {
 	var out []goTest
 	for module, of := range byModule {
 		slices.SortStableFunc(of, func(a, b testPackage) int { return cmp.Compare(known[b.folder], known[a.folder]) })
-		run := goTest{module: module, parallel: binaries(module), flags: opts.goFlags(), environment: rareCollection()}
+		run := goTest{module: module, parallel: binaries(module, len(byModule) == 1), flags: opts.goFlags(), environment: rareCollection()}
 		for _, p := range of {
 			run.packages = append(run.packages, p.pattern())
 		}
@@ -232,11 +232,16 @@ func rareCollection() []string {
 	return []string{"GOGC=400"}
 }
 
-func binaries(module string) int {
-	if module == "hub" {
+// binaries returns how many test binaries of a module run at a time.
+func binaries(module string, alone bool) int {
+	switch {
+	case module == "hub":
 		return hubBinaries
+	case alone:
+		return aloneBinaries
+	default:
+		return otherBinaries
 	}
-	return otherBinaries
 }
 
 // pattern returns the package as an argument of go test in its module.

@@ -160,3 +160,23 @@ func TestPackagesAreFound(t *testing.T) {
 		t.Errorf("hub/integration/... is %d packages, %v", len(below), err)
 	}
 }
+
+// TestAModuleThatRunsAloneHasBothCores: beside hub, the other modules run one test binary at a time.
+func TestAModuleThatRunsAloneHasBothCores(t *testing.T) {
+	engine, join := testPackage{module: ".", folder: "engine", fast: true}, testPackage{module: "hub", folder: "hub/integration/join", fast: true}
+	for name, c := range map[string]struct {
+		packages []testPackage
+		want     map[string]int
+	}{
+		"alone":      {packages: []testPackage{engine}, want: map[string]int{".": 2}},
+		"beside hub": {packages: []testPackage{engine, join}, want: map[string]int{".": 1, "hub": 4}},
+	} {
+		got := map[string]int{}
+		for _, run := range fastRuns(c.packages, options{}, nil) {
+			got[run.module] = run.parallel
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: test binaries at a time (-want +got):\n%s", name, diff)
+		}
+	}
+}
