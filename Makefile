@@ -59,13 +59,16 @@ define in_each_module
 @status=0; for module in $(WITH_CODE); do echo "$(1): $$module"; (cd $$module && $(2)) || status=1; done; exit $$status
 endef
 
+# Explains why something cannot be built or fetched here.
+ADVISE := $(CURDIR)/hack/advise
+
 .PHONY: help
 help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## Build every binary into bin/, without symbols, as releases are.
-	go build -ldflags '-s -w' -o bin/ ./cmd/berth ./cmd/kubectl-berth ./cmd/berth-agent ./hub/cmd/berth-hub
+	@$(ADVISE) go build -ldflags '-s -w' -o bin/ ./cmd/berth ./cmd/kubectl-berth ./cmd/berth-agent ./hub/cmd/berth-hub
 
 # What a release has: programs that run in images, the command line, and where they run.
 IMAGES := berth berth-agent berth-hub
@@ -89,7 +92,7 @@ define build_for
 @echo "build: $(3) for $(1)"
 @mkdir -p $(RELEASE)/$(subst /,_,$(1))
 @cd $(2) && GOOS=$(word 1,$(subst /, ,$(1))) GOARCH=$(word 2,$(subst /, ,$(1))) \
-  go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o $(CURDIR)/$(RELEASE)/$(subst /,_,$(1))/ $(addprefix ./cmd/,$(3))
+  $(ADVISE) go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o $(CURDIR)/$(RELEASE)/$(subst /,_,$(1))/ $(addprefix ./cmd/,$(3))
 
 endef
 
@@ -135,22 +138,27 @@ lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the c
 PKGS ?=
 RUN ?=
 FLAGS ?=
-RUNTESTS := go run ./hack/runtests -run '$(RUN)' -flags '$(FLAGS)'
+RUNTESTS := bin/test/runtests
+TESTFLAGS = -run '$(RUN)' -flags '$(FLAGS)'
+
+.PHONY: runtests
+runtests:
+	@$(ADVISE) go build -o bin/test/ ./hack/runtests
 
 .PHONY: test
-test: ## Run the tests that a change must pass; PKGS='engine hub/integration/join' runs those of some packages.
-	$(RUNTESTS) $(PKGS)
+test: runtests ## Run the tests that a change must pass; PKGS='engine hub/integration/join' runs those of some packages.
+	@$(ADVISE) $(RUNTESTS) $(TESTFLAGS) $(PKGS)
 
 # A part of the slow tests, such as 2/8; empty for all.
 SHARD ?=
 
 .PHONY: slow
-slow: ## Run what needs other programs, root or long time: browser, node, Helm, Argo CD, old Kubernetes; SHARD=2/8 runs a part.
-	$(RUNTESTS) -slow -shard '$(SHARD)' $(PKGS)
+slow: runtests ## Run what needs other programs, root or long time: browser, node, Helm, Argo CD, old Kubernetes; SHARD=2/8 runs a part.
+	@$(ADVISE) $(RUNTESTS) $(TESTFLAGS) -slow -shard '$(SHARD)' $(PKGS)
 
 .PHONY: test-env
-test-env: ## Build the programs under test and print the variables that go test needs: eval "$$(make -s test-env)".
-	@go run ./hack/runtests -env
+test-env: runtests ## Build the programs under test and print the variables that go test needs: eval "$$(make -s test-env)".
+	@$(RUNTESTS) -env
 
 # How long make fuzz fuzzes each target.
 FUZZTIME ?= 2s
@@ -163,13 +171,13 @@ fuzz: ## Fuzz everything that reads bytes from users, each target for seconds; m
 LONGFUZZTIME ?= 5m
 
 .PHONY: long
-long: ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
-	BERTH_LONG=1 go run ./hack/runtests -flags -timeout=12h $(PKGS)
-	BERTH_LONG=1 FUZZTIME=$(LONGFUZZTIME) go run ./hack/runtests -slow -flags -timeout=12h $(PKGS)
+long: runtests ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
+	BERTH_LONG=1 $(ADVISE) $(RUNTESTS) -flags -timeout=12h $(PKGS)
+	BERTH_LONG=1 FUZZTIME=$(LONGFUZZTIME) $(ADVISE) $(RUNTESTS) -slow -flags -timeout=12h $(PKGS)
 
 .PHONY: demo
 demo: ## Start a hub with an example fleet and show its decisions.
-	go build -ldflags '-s -w' -o bin/ ./hub/cmd/berth-hub
+	@$(ADVISE) go build -ldflags '-s -w' -o bin/ ./hub/cmd/berth-hub
 	bin/berth-hub demo
 
 .PHONY: run
@@ -207,45 +215,45 @@ $(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
 $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(CLIENT_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
 	@[ "$$CGO_ENABLED" = 0 ] || command -v $${CC:-gcc} >/dev/null || { echo "$(@F): there is no $${CC:-gcc}; install gcc, or name another C compiler in CC"; exit 1; }
-	cd hack/tools && GOWORK=off go build -o $(abspath $@) $(PACKAGE)
+	cd hack/tools && GOWORK=off $(ADVISE) go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
 
 # Helm, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
 $(HELM): hack/helm/go.mod hack/helm/go.sum
 	@echo "building $(@F)"
-	cd hack/helm && GOWORK=off go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
+	cd hack/helm && GOWORK=off $(ADVISE) go build -o $(abspath $@) helm.sh/helm/v3/cmd/helm
 	@touch $@
 
 # Argo CD, in a module of its own: it needs other versions of Kubernetes' libraries than Berth.
 $(ARGOCD): hack/argocd/go.mod hack/argocd/go.sum hack/argocd/build
 	@echo "building $(@F)"
-	hack/argocd/build $@
+	$(ADVISE) hack/argocd/build $@
 	@touch $@
 
 # Programs of another release of Kubernetes, from the module proxy. Each release has a module of its own.
 $(OLDEST) $(FORMER): bin/kubernetes/%: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum hack/kubernetes/build
 	@echo "building the programs of Kubernetes $*"
-	hack/kubernetes/build hack/kubernetes/$* $@
+	$(ADVISE) hack/kubernetes/build hack/kubernetes/$* $@
 	@touch $@
 
 # Unpacks what runs containers.
 $(NODE): hack/unpack
 	@echo "unpacking $(@F)"
-	hack/unpack $@ $(NODE_PACKAGES)
+	$(ADVISE) hack/unpack $@ $(NODE_PACKAGES)
 	@touch $@
 
 # Unpacks a browser.
 $(CHROMIUM): hack/chromium hack/unpack
 	@echo "unpacking $(@F)"
-	hack/chromium $@
+	$(ADVISE) hack/chromium $@
 	@touch $@
 
 $(AXE): hack/bundle internal/console/ui/package-lock.json
 	@echo "copying $(@F)"
-	hack/bundle axe-core/axe.min.js $@
+	$(ADVISE) hack/bundle axe-core/axe.min.js $@
 
 # Prometheus and promtool, from the distribution's package: a test runs the dashboard and the alerts on them.
 $(PROMETHEUS): hack/prometheus
 	@echo "unpacking $(@F)"
 	@mkdir -p $(@D)
-	hack/prometheus $(@D)
+	$(ADVISE) hack/prometheus $(@D)

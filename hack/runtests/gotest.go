@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -102,8 +101,7 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = filepath.Join(root, g.module)
 	command.Env = slices.Concat(os.Environ(), environment, g.environment)
-	var problems bytes.Buffer
-	command.Stderr = &problems
+	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the call
@@ -113,11 +111,8 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	}
 	read := out.read(events, g.suffix)
 	err = command.Wait()
-	if problems.Len() > 0 {
-		fmt.Print(problems.String())
-	}
 	if err != nil {
-		return fmt.Errorf("%w%s", err, advice(problems.Bytes()))
+		return err //nolint:wrapcheck // the caller names the call
 	}
 	return read
 }

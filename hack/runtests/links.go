@@ -26,7 +26,7 @@ func prepareLinks(ctx context.Context, root string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-o", linkCache, "./hack/linkcache")
 	command.Dir = root
 	if printed, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building hack/linkcache: %w: %s%s", err, lastBytes(printed), advice(printed))
+		return "", fmt.Errorf("building hack/linkcache: %w: %s", err, lastBytes(printed))
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

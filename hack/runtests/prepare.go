@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -133,7 +132,7 @@ func (b programBuild) run(ctx context.Context, root string) error {
 		command.Env = append(command.Env, "CGO_ENABLED=1")
 	}
 	if printed, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w: %s%s", strings.Join(b.packages, ", "), err, lastBytes(printed), advice(printed))
+		return fmt.Errorf("building %s: %w: %s", strings.Join(b.packages, ", "), err, lastBytes(printed))
 	}
 	return nil
 }
@@ -264,22 +263,6 @@ func fileDigest(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// advice returns what to do about usual causes of a failed build, or "".
-func advice(printed []byte) string {
-	for sign, what := range map[string]string{
-		"no space left on device":          "the disk is full: free some space, `go clean -cache` frees the most",
-		`"gcc": executable file not found`: "there is no C compiler: install gcc",
-		"C compiler \"gcc\" not found":     "there is no C compiler: install gcc",
-		"dial tcp": "a module could not be fetched: the first build needs the network, or GOPROXY with a " +
-			"proxy that this machine reaches",
-	} {
-		if bytes.Contains(printed, []byte(sign)) {
-			return "\n" + what
-		}
-	}
-	return ""
 }
 
 // lastBytes returns the end of an output.

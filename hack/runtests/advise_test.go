@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// advise runs hack/advise with a command and further variables.
+func advise(t *testing.T, variables []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(root, "hack", "advise")
+	if _, err := os.ReadFile(script); err != nil { // so that a kept result depends on it
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), script, args...)
+	command.Dir, command.Env = root, append(os.Environ(), variables...)
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	err = command.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), problems.String(), command.ProcessState.ExitCode()
+}
+
+// TestAMachineThatLacksSomethingIsToldWhat: one sentence replaces what a command prints about a machine that lacks something.
+func TestAMachineThatLacksSomethingIsToldWhat(t *testing.T) {
+	for name, c := range map[string]struct {
+		prints, want string
+	}{
+		"the network": {
+			prints: "go: a: Get \"https://b\": dial tcp: lookup b: no such host\nmore",
+			want: "sh: something that the first run needs could not be fetched: connect this machine to the network, or set GOPROXY to a proxy that it " +
+				"reaches, and run this again: go: a: Get \"https://b\": dial tcp: lookup b: no such host\n",
+		},
+		"a disk that has filled up": {
+			prints: "write x: no space left on device\npanic: y\n\ngoroutine 1 [running]:",
+			want:   "sh: a disk is full: free some space, such as with `go clean -cache`, and run this again: write x: no space left on device\n",
+		},
+		"a C compiler": {
+			prints: "cgo: C compiler \"gcc\" not found: exec: \"gcc\": executable file not found in $PATH",
+			want:   "sh: there is no C compiler: install gcc, and run this again\n",
+		},
+		"nothing": {prints: "a.go:1:1: syntax error\nb.go:1:1: syntax error", want: "a.go:1:1: syntax error\nb.go:1:1: syntax error\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := advise(t, []string{"PRINTS=" + c.prints}, "sh", "-c", `echo result; echo "$PRINTS" >&2; exit 3`)
+			if diff := cmp.Diff(c.want, stderr); diff != "" || stdout != "result\n" || code != 3 {
+				t.Errorf("exit code %d, stdout %q, stderr (-want +got):\n%s", code, stdout, diff)
+			}
+			stdout, stderr, code = advise(t, []string{"PRINTS=" + c.prints}, "sh", "-c", `echo result; echo "$PRINTS" >&2`)
+			if diff := cmp.Diff(c.prints+"\n", stderr); diff != "" || stdout != "result\n" || code != 0 {
+				t.Errorf("of a command that succeeds: exit code %d, stdout %q, stderr (-want +got):\n%s", code, stdout, diff)
+			}
+		})
+	}
+}
+
+// TestAFirstBuildWithoutTheNetwork builds with no module at hand.
+func TestAFirstBuildWithoutTheNetwork(t *testing.T) {
+	variables := []string{"GOMODCACHE=" + t.TempDir(), "GOPROXY=off", "GOFLAGS=-modcacherw"}
+	_, stderr, code := advise(t, variables, "go", "build", "-o", os.DevNull, "./hack/runtests")
+	if code == 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "go: something that the first run needs could not be fetched") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
