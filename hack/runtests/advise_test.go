@@ -41,8 +41,8 @@ func TestAMachineThatLacksSomethingIsToldWhat(t *testing.T) {
 	}{
 		"the network": {
 			prints: "go: a: Get \"https://b\": dial tcp: lookup b: no such host\nmore",
-			want: "sh: something that the first run needs could not be fetched: connect this machine to the network, or set GOPROXY to a proxy that it " +
-				"reaches, and run this again: go: a: Get \"https://b\": dial tcp: lookup b: no such host\n",
+			want: "sh: something that the first run needs could not be fetched: connect this machine to the network, or set GOPROXY to a " +
+				"proxy that it reaches, and run this again: go: a: Get \"https://b\": dial tcp: lookup b: no such host\n",
 		},
 		"a disk that has filled up": {
 			prints: "write x: no space left on device\npanic: y\n\ngoroutine 1 [running]:",
@@ -71,7 +71,8 @@ func TestAMachineThatLacksSomethingIsToldWhat(t *testing.T) {
 func TestAFirstBuildWithoutTheNetwork(t *testing.T) {
 	variables := []string{"GOMODCACHE=" + t.TempDir(), "GOPROXY=off", "GOFLAGS=-modcacherw"}
 	_, stderr, code := advise(t, variables, "go", "build", "-o", os.DevNull, "./hack/runtests")
-	if code == 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "go: something that the first run needs could not be fetched") {
+	const want = "go: something that the first run needs could not be fetched"
+	if code == 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, want) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

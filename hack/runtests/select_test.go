@@ -163,7 +163,8 @@ func TestPackagesAreFound(t *testing.T) {
 
 // TestAModuleThatRunsAloneHasBothCores: beside hub, the other modules run one test binary at a time.
 func TestAModuleThatRunsAloneHasBothCores(t *testing.T) {
-	engine, join := testPackage{module: ".", folder: "engine", fast: true}, testPackage{module: "hub", folder: "hub/integration/join", fast: true}
+	engine := testPackage{module: ".", folder: "engine", fast: true}
+	join := testPackage{module: "hub", folder: "hub/integration/join", fast: true}
 	for name, c := range map[string]struct {
 		packages []testPackage
 		want     map[string]int
