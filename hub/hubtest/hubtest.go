@@ -142,7 +142,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 			return nil, err
 		}
 	}
-	args, cleanup, err := opts.args(hub.temporary != "")
+	args, cleanup, err := opts.args(ctx, hub.temporary != "")
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (o Options) plain() bool {
 }
 
 // args returns the command line, and a function that removes its temporary files.
-func (o Options) args(temporary bool) (args []string, cleanup func(), err error) {
+func (o Options) args(ctx context.Context, temporary bool) (args []string, cleanup func(), err error) {
 	switch {
 	case o.plain():
 	case o.Member != nil:
@@ -190,7 +190,7 @@ func (o Options) args(temporary bool) (args []string, cleanup func(), err error)
 	if temporary {
 		args = append(args, "--unsafe-no-fsync")
 	} else {
-		port, err := o.portArgs()
+		port, err := o.portArgs(ctx)
 		if err != nil {
 			return nil, nil, err
 		}

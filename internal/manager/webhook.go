@@ -155,7 +155,7 @@ func (o *WebhookOptions) maxDrain() time.Duration {
 	return serviceDrain
 }
 
-// drain closes the connections of a server whose manager stops: each after its next response, which tells the client so. The API server
+// drain closes the connections of a server whose manager stops: each after its next response, whose header announces it. The API server
 // sends its requests over the same few connections, and refuses a request whose connection closes at that moment without a word.
 type drain struct {
 	// atMost bounds how long connections on which no request comes stay open.
