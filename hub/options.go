@@ -36,7 +36,7 @@ type Options struct {
 	DataDir string
 	// Listen is the IP address of the API server; empty is 127.0.0.1, and 0.0.0.0 is every address of the machine.
 	Listen string
-	// Port is the API server's port. 0 is the port of the last start if that is free, and any free port otherwise.
+	// Port is the API server's port. 0 is the port of the last start, and at the first start a free port from 20000 to 29999.
 	Port int
 	// AdvertiseURL is the URL of the API server for agents; empty is the listen address. Its host is in the certificate.
 	AdvertiseURL string

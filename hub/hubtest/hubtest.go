@@ -142,7 +142,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 			return nil, err
 		}
 	}
-	args, cleanup, err := opts.args(ctx, hub.temporary != "")
+	args, cleanup, err := opts.args(hub.temporary != "")
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (o Options) plain() bool {
 }
 
 // args returns the command line, and a function that removes its temporary files.
-func (o Options) args(ctx context.Context, temporary bool) (args []string, cleanup func(), err error) {
+func (o Options) args(temporary bool) (args []string, cleanup func(), err error) {
 	switch {
 	case o.plain():
 	case o.Member != nil:
@@ -189,12 +189,6 @@ func (o Options) args(ctx context.Context, temporary bool) (args []string, clean
 	args = append(args, "--data-dir="+o.DataDir)
 	if temporary {
 		args = append(args, "--unsafe-no-fsync")
-	} else {
-		port, err := o.portArgs(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		args = append(args, port...)
 	}
 	if o.Manifests == nil {
 		return append(args, o.Args...), func() {}, nil

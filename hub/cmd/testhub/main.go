@@ -42,7 +42,6 @@ func run(ctx context.Context, stop func(), args []string) error {
 	}
 	flags := flag.NewFlagSet("testhub", flag.ContinueOnError)
 	flags.StringVar(&opts.DataDir, "data-dir", "", "the data folder")
-	flags.IntVar(&opts.Port, "port", 0, "the port of the API server; 0 takes a free one and keeps it")
 	flags.BoolVar(&opts.NoFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
 	manifests := flags.String("manifests", "", "folder with YAML files to apply at the start")
 	if err := flags.Parse(args); err != nil {

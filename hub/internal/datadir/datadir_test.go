@@ -89,11 +89,22 @@ func TestListenKeepsItsPort(t *testing.T) {
 	}
 	first := listener.Addr().(*net.TCPAddr).Port
 	listener.Close()
+	if first < firstChosen || first > lastChosen {
+		t.Errorf("first start listens on %d, want a port from %d to %d", first, firstChosen, lastChosen)
+	}
 	if again := listen(t, dir, 0); again != first {
 		t.Errorf("second start listens on %d, want %d again", again, first)
 	}
-	if other := listen(t, dir, 0); other == first {
-		t.Errorf("third start listens on %d, which is taken", other)
+}
+
+// TestListenRefusesToMove: kubeconfigs and agents name the port of the last start, and would all lose a hub that took another.
+func TestListenRefusesToMove(t *testing.T) {
+	dir := open(t, t.TempDir())
+	port := listen(t, dir, 0)
+	_, err := dir.Listen(t.Context(), "127.0.0.1", 0)
+	want := fmt.Sprintf("port %d on 127.0.0.1 is taken; the hub in %s had it at its last start", port, dir.path)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Listen = %v, want %q", err, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,9 +15,17 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Listen opens the API server's listener on an IP address. Port 0 is the port of the last start if that is free, so that copied
-// kubeconfigs stay valid, and any free port otherwise. The API server receives the open listener, so no other process can take
-// the port.
+// A hub that chooses its port keeps it, so it takes one that the system does not give away while the hub is stopped: from 32768 on, Linux
+// gives ports to every listener and connection that names none.
+const (
+	firstChosen = 20000
+	lastChosen  = 29999
+	choices     = 100
+)
+
+// Listen opens the API server's listener on an IP address. Port 0 is the port of the last start, and a free one at the first start. It is an
+// error if the port of the last start is taken: kubeconfigs and agents name it. The API server receives the open listener, so no other
+// process can take the port.
 func (d *Dir) Listen(ctx context.Context, host string, port int) (net.Listener, error) {
 	listener, err := d.listen(ctx, host, port)
 	if err != nil {
@@ -60,9 +69,24 @@ func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, 
 	if port != 0 {
 		return listenOn(ctx, host, port)
 	}
-	if last := lastPort(d.Path(portFile)); last != 0 {
-		if listener, err := listenOn(ctx, host, last); err == nil {
-			return listener, nil
+	last := lastPort(d.Path(portFile))
+	if last == 0 {
+		return choose(ctx, host)
+	}
+	listener, err := listenOn(ctx, host, last)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d on %s is taken; the hub in %s had it at its last start, and its kubeconfigs and agents name it: "+
+			"stop what listens there, or move the hub to another port with --port: %w", last, host, d.path, err)
+	}
+	return listener, err
+}
+
+// choose listens on a free port. One that the system gives away is the last resort.
+func choose(ctx context.Context, host string) (net.Listener, error) {
+	for range choices {
+		listener, err := listenOn(ctx, host, firstChosen+rand.IntN(lastChosen-firstChosen+1))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
 		}
 	}
 	return listenOn(ctx, host, 0)
