@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// overSeeds runs check on every core, for every seed up to n in a long run, for two fifths of them in a slow run and for one in others, or
-// for the seed of the flag.
+// overSeeds runs check on every core: for every seed up to n in a long run, for two fifths of them in a slow run and an eighth in others.
+// With the flag it runs that seed alone.
 func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed uint64, at string)) {
 	t.Helper()
 	switch {
@@ -39,7 +39,7 @@ func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed u
 	case os.Getenv("BERTH_THOROUGH") == "1": // make slow sets it
 		n = n * 2 / 5
 	default:
-		n /= 5
+		n /= 8
 	}
 	at := func(seed uint64) string {
 		return fmt.Sprintf("seed %d (go test ./engine/enginetest -run '^%s$' -seed %d)", seed, t.Name(), seed)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +65,11 @@ var (
 		"{type: All, all: {progressDeadline: 30m}}",
 	}
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // stories are small and many
+	os.Exit(m.Run())
+}
 
 // member is a cluster of the fleet, as it is.
 type member struct {
