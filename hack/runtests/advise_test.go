@@ -1,19 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// advise runs hack/advise with a command and further variables.
-func advise(t *testing.T, variables []string, args ...string) (stdout, stderr string, code int) {
+// advising returns hack/advise with a command and further variables.
+func advising(t *testing.T, variables []string, args ...string) *exec.Cmd {
 	t.Helper()
 	root, err := findRoot()
 	if err != nil {
@@ -25,9 +27,16 @@ func advise(t *testing.T, variables []string, args ...string) (stdout, stderr st
 	}
 	command := exec.CommandContext(t.Context(), script, args...)
 	command.Dir, command.Env = root, append(os.Environ(), variables...)
+	return command
+}
+
+// advise runs hack/advise with a command and further variables.
+func advise(t *testing.T, variables []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	command := advising(t, variables, args...)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
-	err = command.Run()
+	err := command.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
@@ -74,5 +83,31 @@ func TestAFirstBuildWithoutTheNetwork(t *testing.T) {
 	const want = "go: something that the first run needs could not be fetched"
 	if code == 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, want) {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestAStoppedCommandEnds: whoever stops make stops what it runs too.
+func TestAStoppedCommandEnds(t *testing.T) {
+	const wait = `trap "echo stopped; exit 4" INT TERM; echo started; for i in $(seq 600); do sleep 0.1; done`
+	for _, stop := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(stop.String(), func(t *testing.T) {
+			command := advising(t, nil, "bash", "-c", wait)
+			stdout, err := command.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(stdout)
+			lines.Scan() // it has its trap
+			if err := command.Process.Signal(stop); err != nil {
+				t.Fatal(err)
+			}
+			lines.Scan()
+			if err := command.Wait(); command.ProcessState.ExitCode() != 4 || lines.Text() != "stopped" {
+				t.Errorf("the command ends with %v after %q, want exit code 4 after \"stopped\"", err, lines.Text())
+			}
+		})
 	}
 }
