@@ -23,8 +23,8 @@ const (
 	choices     = 100
 )
 
-// Listen opens the API server's listener on an IP address. Port 0 is the port of the last start, and a free one at the first start. It is an
-// error if the port of the last start is taken: kubeconfigs and agents name it. The API server receives the open listener, so no other
+// Listen opens the API server's listener on an IP address. Port 0 is the port of the last start, and at the first start a free one. A taken
+// port is an error, also that of the last start: kubeconfigs and agents name it. The API server receives the open listener, so no other
 // process can take the port.
 func (d *Dir) Listen(ctx context.Context, host string, port int) (net.Listener, error) {
 	listener, err := d.listen(ctx, host, port)
