@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 # What every target needs. A machine without it gets one sentence, and no half of a run.
 LACKING := $(strip $(foreach tool,go git,$(if $(shell command -v $(tool)),,$(tool))))
 ifneq (,$(LACKING))
-$(error this machine lacks $(LACKING): install it, and put it on the PATH; go.mod names the release of Go)
+$(error this machine lacks $(LACKING): install it, and put it on the PATH (the release of Go is in go.mod))
 endif
 
 # No program of Berth needs a C library: every binary is static, and runs in an image without any other file.
@@ -64,7 +64,7 @@ ADVISE := $(CURDIR)/hack/advise
 
 .PHONY: help
 help: ## List these targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { gsub(/\$$\$$/, "$$"); printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## Build every binary into bin/, without symbols, as releases are.
@@ -177,6 +177,7 @@ long: runtests ## Run for hours: the long variants of tests (BERTH_LONG=1), and 
 
 .PHONY: demo
 demo: ## Start a hub with an example fleet and show its decisions.
+	@echo "Building bin/berth-hub, which has a Kubernetes control plane: minutes at the first time."
 	@$(ADVISE) go build -ldflags '-s -w' -o bin/ ./hub/cmd/berth-hub
 	bin/berth-hub demo
 

@@ -39,6 +39,10 @@ type goTest struct {
 // result is what one or several calls gave.
 type result struct {
 	mu sync.Mutex
+	// out receives a line for each package.
+	out io.Writer
+	// verbose prints the output of tests that passed too. partial means that a pattern chooses tests: the times of packages are not stored.
+	verbose, partial bool
 	// times has the seconds of each package and of each test, by "package" and "package test".
 	times times
 	// kept are the packages whose result go test kept, and failed those that failed.
@@ -72,23 +76,37 @@ const (
 	fuzzTime = "2s"
 )
 
-// runAll runs the calls, some at a time.
-func runAll(ctx context.Context, root string, environment []string, runs []goTest, limit int) *result {
-	out := &result{times: times{}}
+// newResult returns the result of a run that has not begun.
+func (o options) newResult() *result {
+	flags := strings.Fields(o.flags)
+	return &result{
+		out: os.Stdout, times: times{},
+		verbose: slices.Contains(flags, "-v"), partial: o.run != "" || slices.ContainsFunc(flags, choosesTests),
+	}
+}
+
+// choosesTests is true for a flag of go test that leaves tests out.
+func choosesTests(flag string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+	return slices.Contains([]string{"run", "skip", "short", "list", "failfast"}, strings.TrimPrefix(name, "test."))
+}
+
+// runAll runs the calls, some at a time, and adds what they give to a result, which it returns.
+func (r *result) runAll(ctx context.Context, root string, environment []string, runs []goTest, limit int) *result {
 	var running errgroup.Group
 	running.SetLimit(limit)
 	for _, run := range runs {
 		running.Go(func() error {
-			if err := run.start(ctx, root, environment, out); err != nil {
-				out.mu.Lock()
-				defer out.mu.Unlock()
-				out.err = errors.Join(out.err, fmt.Errorf("go test in %s: %w", run.module, err))
+			if err := run.start(ctx, root, environment, r); err != nil {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.err = errors.Join(r.err, fmt.Errorf("go test in %s: %w", run.module, err))
 			}
 			return nil
 		})
 	}
 	_ = running.Wait() // no call returns an error
-	return out
+	return r
 }
 
 func (g goTest) start(ctx context.Context, root string, environment []string, out *result) error {
@@ -125,16 +143,16 @@ func (r *result) read(events io.Reader, suffix string) error {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Printf("%s\n", lines.Bytes()) // go test itself prints a line
+			fmt.Fprintf(r.out, "%s\n", lines.Bytes()) // go test itself prints a line
 			continue
 		}
 		if e.Action == "build-output" {
-			fmt.Print(e.Output)
+			fmt.Fprint(r.out, e.Output)
 			continue
 		}
 		of := packages[e.Package]
 		if of == nil {
-			of = &packageOutput{}
+			of = &packageOutput{verbose: r.verbose}
 			packages[e.Package] = of
 		}
 		of.add(e)
@@ -157,7 +175,8 @@ type packageOutput struct {
 	// skipped names the tests that were skipped, with their reasons.
 	skipped        []string
 	passed, failed int
-	kept           bool
+	// kept means that go test kept the result, and none that the pattern matches no test.
+	verbose, kept, none bool
 }
 
 type testOutput struct {
@@ -169,7 +188,8 @@ func (p *packageOutput) add(e event) {
 	at := slices.IndexFunc(p.tests, func(t testOutput) bool { return t.name == e.Test })
 	switch e.Action {
 	case "output":
-		p.kept = p.kept || e.Test == "" && strings.HasSuffix(e.Output, "(cached)\n")
+		p.kept = p.kept || e.Test == "" && strings.Contains(e.Output, "\t(cached)")
+		p.none = p.none || e.Test == "" && strings.HasSuffix(e.Output, "[no tests to run]\n")
 		if at < 0 {
 			p.tests = append(p.tests, testOutput{name: e.Test})
 			at = len(p.tests) - 1
@@ -197,39 +217,49 @@ func (p *packageOutput) add(e event) {
 		}
 		p.times[e.Test] = e.Elapsed
 	}
-	if e.Action != "fail" && e.Test != "" && at >= 0 {
+	if e.Action != "fail" && e.Test != "" && at >= 0 && !p.verbose {
 		p.tests = slices.Delete(p.tests, at, at+1)
 	}
 }
 
-// end stores the times of a package that has ended, and prints it.
+// end prints a package that has ended, and stores its times if all of it ran and passed: others compare with nothing.
 func (r *result) end(e event, of *packageOutput, suffix string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := short(e.Package) + suffix
 	r.passed += of.passed
 	r.skipped += len(of.skipped)
+	if e.Action == "fail" || of.verbose {
+		for _, test := range of.tests {
+			fmt.Fprint(r.out, strings.Join(test.text, ""))
+		}
+	}
 	switch {
 	case e.Action == "fail":
 		r.failed = append(r.failed, name)
 		r.failures += max(of.failed, 1)
-		for _, test := range of.tests {
-			fmt.Print(strings.Join(test.text, ""))
-		}
-		fmt.Printf("FAIL\t%s\t%.1fs\n", name, e.Elapsed)
+		fmt.Fprintf(r.out, "FAIL\t%s\t%.1fs\n", name, e.Elapsed)
 	case e.Action == "skip":
 		return // it has no test
+	case of.none:
+		fmt.Fprintf(r.out, "-\t%s\tno test matches\n", name)
+		return
 	case of.kept:
 		r.kept = append(r.kept, name)
-		fmt.Printf("ok\t%s\t(cached)\n", name)
+		fmt.Fprintf(r.out, "ok\t%s\t(cached)\n", name)
 		return
 	default:
-		fmt.Printf("ok\t%s\t%.1fs\n", name, e.Elapsed)
+		fmt.Fprintf(r.out, "ok\t%s\t%.1fs\n", name, e.Elapsed)
 	}
 	for _, text := range of.skipped {
-		fmt.Printf("SKIPPED in %s: %s", name, text)
+		fmt.Fprintf(r.out, "SKIPPED in %s: %s", name, text)
 	}
-	r.times[name] += e.Elapsed // of all calls of the package
+	if e.Action == "fail" {
+		return
+	}
+	if !r.partial && suffix != slowSuffix { // a call of slow tests has some of those of the package
+		r.times[name] = e.Elapsed
+	}
 	for test, seconds := range of.times {
 		r.times[strings.TrimSuffix(name, slowSuffix)+" "+test] = seconds
 	}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -65,11 +64,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	var part []unit
 	if opts.slow {
-		all := units(packages, known)
-		if opts.run != "" { // a pattern names slow tests
-			all = slices.DeleteFunc(all, func(u unit) bool { return u.test == "" })
+		if part, err = slowPart(packages, known, opts); err != nil {
+			return err
 		}
-		part = opts.shard.part(all)
 	}
 	for _, u := range part {
 		fmt.Printf("slow: %s, some %.0f s\n", u.name(), u.seconds)
@@ -88,24 +85,28 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	case !opts.slow:
-		return report(root, runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce))
+		return report(root, opts.newResult().runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce))
 	}
 	if err := makeNeeds(ctx, root, part); err != nil {
 		return err
 	}
-	return report(root, runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce))
+	return report(root, opts.newResult().runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce))
 }
 
 func parse(args []string) (options, error) {
 	var opts options
 	flags := flag.NewFlagSet("runtests", flag.ContinueOnError)
 	flags.BoolVar(&opts.slow, "slow", false, "run the slow tests instead of the others")
-	flags.Var(&opts.shard, "shard", "with -slow: the part to run, such as 2/8; empty for all")
+	part := flags.String("shard", "", "with -slow: the part to run, such as 2/8; empty for all")
 	flags.BoolVar(&opts.env, "env", false, "build the programs and print the variables of the tests, for a shell")
 	flags.BoolVar(&opts.list, "list", false, "with -slow: print what would run, and run nothing")
 	flags.StringVar(&opts.run, "run", "", "run only the tests that match this pattern")
 	flags.StringVar(&opts.flags, "flags", "", "further flags of go test, divided by spaces")
 	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	var err error
+	if opts.shard, err = parseShard(*part); err != nil {
 		return opts, err
 	}
 	opts.packages = flags.Args()

@@ -96,7 +96,7 @@ func TestEveryUnitIsInOneShard(t *testing.T) {
 	}
 	var got []string
 	for number := 1; number <= 3; number++ {
-		for _, u := range (&shard{number: number, count: 3}).part(all) {
+		for _, u := range (shard{number, 3}).part(all) {
 			got = append(got, u.name())
 		}
 	}
@@ -114,14 +114,13 @@ func TestEveryUnitIsInOneShard(t *testing.T) {
 // TestShards reads the flag.
 func TestShards(t *testing.T) {
 	for text, want := range map[string]shard{"": {}, "1/1": {1, 1}, "8/8": {8, 8}} {
-		var got shard
-		if err := got.Set(text); err != nil || got != want {
+		if got, err := parseShard(text); err != nil || got != want {
 			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"0/8", "9/8", "a/8", "1", "1/", "/", "-1/8"} {
-		if err := (&shard{}).Set(text); err == nil {
-			t.Errorf("%q is a shard", text)
+		if _, err := parseShard(text); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("the shard %q: %v", text, err)
 		}
 	}
 }

@@ -17,27 +17,18 @@ import (
 // shard is a part of the slow tests. The zero value is all of them.
 type shard struct{ number, count int }
 
-// String implements flag.Value.
-func (s *shard) String() string {
-	if s.count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", s.number, s.count)
-}
-
-// Set implements flag.Value.
-func (s *shard) Set(text string) error {
+// parseShard reads a shard such as 2/8. Empty is all of the slow tests.
+func parseShard(text string) (shard, error) {
 	if text == "" {
-		return nil
+		return shard{}, nil
 	}
-	number, count, _ := strings.Cut(text, "/")
-	var errs [2]error
-	s.number, errs[0] = strconv.Atoi(number)
-	s.count, errs[1] = strconv.Atoi(count)
-	if errors.Join(errs[:]...) != nil || s.number < 1 || s.number > s.count {
-		return errors.New("want a shard and their number, such as 2/8")
+	first, second, _ := strings.Cut(text, "/")
+	number, err1 := strconv.Atoi(first)
+	count, err2 := strconv.Atoi(second)
+	if errors.Join(err1, err2) != nil || number < 1 || number > count {
+		return shard{}, fmt.Errorf("SHARD=%s is no part of the slow tests: write 2/8 for the second of eight", text)
 	}
-	return nil
+	return shard{number, count}, nil
 }
 
 // unit is what a shard has whole: a slow test, the fuzz targets of a package, or a package on another release of Kubernetes.
@@ -99,6 +90,26 @@ func units(packages []testPackage, known times) []unit {
 	}
 	return out
 }
+
+// slowPart returns the units that a run is asked for.
+func slowPart(packages []testPackage, known times, opts options) ([]unit, error) {
+	all := units(packages, known)
+	if opts.run != "" { // a pattern names slow tests
+		top, _, _ := strings.Cut(opts.run, "/")
+		matches, err := regexp.Compile(top)
+		if err != nil {
+			return nil, fmt.Errorf("RUN=%s is no pattern of tests: %w", opts.run, err)
+		}
+		all = slices.DeleteFunc(all, func(u unit) bool { return u.test == "" || !matches.MatchString(u.test) })
+	}
+	if len(all) == 0 {
+		return nil, errNoSlowTest
+	}
+	return opts.shard.part(all), nil
+}
+
+// errNoSlowTest fails a slow run of packages that have no slow tests.
+var errNoSlowTest = errors.New("no slow test matches: these packages have none, or RUN names none of them; `make test` runs the others")
 
 // part returns the units of a shard. Units that need the same programs of other projects are neighbours, so that few shards build them, and
 // the shards are sections of the same length.

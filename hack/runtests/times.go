@@ -67,7 +67,9 @@ func (t times) write(path string) error {
 // print prints the slowest, and what became slower than in a former run.
 func (t times) print(former times) {
 	names := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Or(cmp.Compare(t[b], t[a]), cmp.Compare(a, b)) })
-	fmt.Println("\nslowest, in seconds:")
+	if len(names) > 0 {
+		fmt.Println("\nslowest, in seconds:")
+	}
 	for _, name := range names[:min(slowest, len(names))] {
 		fmt.Printf("%8.1f  %s\n", t[name], name)
 	}
@@ -104,7 +106,7 @@ func report(root string, ran *result) error {
 	ran.times.print(former)
 	fmt.Printf("\ntimes: %s; compare with the former run: diff %s %s\n", lastTimes, formerTimes, lastTimes)
 	if len(ran.kept) > 0 {
-		fmt.Printf("%d packages did not run again, since nothing that they use has changed\n", len(ran.kept))
+		fmt.Printf("packages that did not run again, since nothing that they use has changed: %d\n", len(ran.kept))
 	}
 	fmt.Printf("%d passed, %d failed\n", ran.passed, ran.failures)
 	switch {

@@ -125,6 +125,9 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 	if failure := running.Stop(); failure != nil {
 		return failure // other failures follow from this one
 	}
+	if err == nil {
+		fmt.Fprintln(out, "\nThe hub has stopped, and nothing of it is left. `berth-hub` starts one that keeps its data.")
+	}
 	return err
 }
 

@@ -94,7 +94,7 @@ func (f *serveFlags) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; "+
 		"empty: the address of --listen")
 	set.StringSliceVar(&f.sans, "san", nil, "further DNS `names` and IP addresses in the certificate of the API server; may be repeated")
-	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one and keeps it")
+	set.IntVar(&f.port, "port", 0, "port of the API server; 0 is the port of the last start, and at the first start a free one")
 	set.IntVar(&f.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
 	set.BoolVar(&f.workloads, "workloads", f.workloads, "run the controllers of workloads and nodes, and a scheduler")
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")

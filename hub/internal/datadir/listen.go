@@ -76,7 +76,7 @@ func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, 
 	listener, err := listenOn(ctx, host, last)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d on %s is taken; the hub in %s had it at its last start, and its kubeconfigs and agents name it: "+
-			"stop what listens there, or move the hub to another port with --port: %w", last, host, d.path, err)
+			"stop what listens there, or move the hub with --port to another, and name that to its agents", last, host, d.path)
 	}
 	return listener, err
 }

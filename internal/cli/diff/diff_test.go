@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -12,11 +11,6 @@ import (
 	"github.com/berth-project/berth/internal/cli/command"
 	"github.com/berth-project/berth/internal/cli/diff"
 )
-
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // every case has a fleet of its own
-	os.Exit(m.Run())
-}
 
 func run(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -65,11 +63,6 @@ var (
 		"{type: All, all: {progressDeadline: 30m}}",
 	}
 )
-
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // stories are small and many
-	os.Exit(m.Run())
-}
 
 // member is a cluster of the fleet, as it is.
 type member struct {

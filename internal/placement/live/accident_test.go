@@ -3,8 +3,6 @@ package live
 import (
 	"fmt"
 	"maps"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -24,11 +22,6 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 )
-
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // stories are small and many
-	os.Exit(m.Run())
-}
 
 const (
 	// accidentRounds are the rounds of one history. A round is several accidents and what undoes them: some eight changes, each decided.
