@@ -6,6 +6,11 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
+# The shell divides words at what would be in every path.
+ifneq (,$(word 2,$(CURDIR))$(findstring ',$(CURDIR))$(findstring ",$(CURDIR)))
+$(error the folder of this checkout has a space or a quote in its path: move it to another)
+endif
+
 # What every target needs. A machine without it gets one sentence, and no half of a run.
 LACKING := $(strip $(foreach tool,go git,$(if $(shell command -v $(tool)),,$(tool))))
 ifneq (,$(LACKING))

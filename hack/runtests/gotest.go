@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,6 +49,8 @@ type result struct {
 	times times
 	// kept are the packages whose result go test kept, and failed those that failed.
 	kept, failed []string
+	// ended has the packages with a result.
+	ended map[string]bool
 	// passed and failures count tests, subtests included. A package that fails without a failed test counts as one.
 	passed, failures, skipped int
 	err                       error
@@ -72,6 +76,8 @@ const (
 	minSeconds = 1
 	// slowSuffix is the suffix of calls that run slow tests.
 	slowSuffix = " slow"
+	// stopDelay is how long tests may take to end when the run is stopped.
+	stopDelay = 10 * time.Second
 	// fuzzTime is how long each target is fuzzed, unless FUZZTIME is set.
 	fuzzTime = "2s"
 )
@@ -80,7 +86,7 @@ const (
 func (o options) newResult() *result {
 	flags := strings.Fields(o.flags)
 	return &result{
-		out: os.Stdout, times: times{},
+		out: os.Stdout, times: times{}, ended: map[string]bool{},
 		verbose: slices.Contains(flags, "-v"), partial: o.run != "" || slices.ContainsFunc(flags, choosesTests),
 	}
 }
@@ -91,8 +97,8 @@ func choosesTests(flag string) bool {
 	return slices.Contains([]string{"run", "skip", "short", "list", "failfast"}, strings.TrimPrefix(name, "test."))
 }
 
-// runAll runs the calls, some at a time, and adds what they give to a result, which it returns.
-func (r *result) runAll(ctx context.Context, root string, environment []string, runs []goTest, limit int) *result {
+// runAll runs the calls, some at a time, and adds what they give.
+func (r *result) runAll(ctx context.Context, root string, environment []string, runs []goTest, limit int) {
 	var running errgroup.Group
 	running.SetLimit(limit)
 	for _, run := range runs {
@@ -106,7 +112,6 @@ func (r *result) runAll(ctx context.Context, root string, environment []string, 
 		})
 	}
 	_ = running.Wait() // no call returns an error
-	return r
 }
 
 func (g goTest) start(ctx context.Context, root string, environment []string, out *result) error {
@@ -120,6 +125,10 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	command.Dir = filepath.Join(root, g.module)
 	command.Env = slices.Concat(os.Environ(), environment, g.environment)
 	command.Stderr = os.Stderr
+	// What it starts is a process group, which ends with it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = stopDelay
 	events, err := command.StdoutPipe()
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the call
@@ -132,7 +141,23 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the call
 	}
-	return read
+	return errors.Join(read, out.requireAll(g))
+}
+
+// requireAll returns an error if a package of a call that succeeded has no result.
+func (r *result) requireAll(g goTest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, pattern := range g.packages {
+		if name := path.Join(g.module, pattern); !r.ended[name] {
+			out = append(out, name)
+		}
+	}
+	if len(out) > 0 {
+		return fmt.Errorf("no result of %s", strings.Join(out, ", "))
+	}
+	return nil
 }
 
 // read reads the events of a call, prints a line for each package, and the output of tests that failed or never ended.
@@ -148,6 +173,9 @@ func (r *result) read(events io.Reader, suffix string) error {
 		}
 		if e.Action == "build-output" {
 			fmt.Fprint(r.out, e.Output)
+			if strings.Contains(e.Output, "no space left") {
+				fmt.Fprint(os.Stderr, e.Output) // where hack/advise looks for what this machine lacks
+			}
 			continue
 		}
 		of := packages[e.Package]
@@ -164,6 +192,10 @@ func (r *result) read(events io.Reader, suffix string) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading the events: %w", err)
 	}
+	for name, of := range packages {
+		fmt.Fprintf(r.out, "%s: no result of the package: a test ended the process, or the run was stopped\n", short(name))
+		r.end(event{Action: "fail", Package: name}, of, suffix)
+	}
 	return nil
 }
 
@@ -172,8 +204,9 @@ type packageOutput struct {
 	tests []testOutput
 	// times has the seconds of the tests that took long.
 	times map[string]float64
-	// skipped names the tests that were skipped, with their reasons.
+	// skipped names the tests that were skipped, with their reasons, and open those that have begun and not ended.
 	skipped        []string
+	open           []string
 	passed, failed int
 	// kept means that go test kept the result, and none that the pattern matches no test.
 	verbose, kept, none bool
@@ -200,6 +233,9 @@ func (p *packageOutput) add(e event) {
 		if at >= 0 && e.Test != "" && !strings.HasPrefix(e.Test, "Fuzz") { // a seed that is no input for its target
 			p.skipped = append(p.skipped, strings.Join(p.tests[at].text, ""))
 		}
+	case "run":
+		p.open = append(p.open, e.Test)
+		return
 	case "pass":
 		if e.Test != "" {
 			p.passed++
@@ -211,6 +247,7 @@ func (p *packageOutput) add(e event) {
 	default:
 		return
 	}
+	p.open = slices.DeleteFunc(p.open, func(test string) bool { return test == e.Test })
 	if e.Test != "" && e.Elapsed >= minSeconds {
 		if p.times == nil {
 			p.times = map[string]float64{}
@@ -227,6 +264,11 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := short(e.Package) + suffix
+	r.ended[short(e.Package)] = true
+	if wrong := of.contradicts(e.Action); wrong != "" {
+		fmt.Fprintf(r.out, "%s: %s\n", name, wrong)
+		e.Action = "fail"
+	}
 	r.passed += of.passed
 	r.skipped += len(of.skipped)
 	if e.Action == "fail" || of.verbose {
@@ -247,14 +289,13 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	case of.kept:
 		r.kept = append(r.kept, name)
 		fmt.Fprintf(r.out, "ok\t%s\t(cached)\n", name)
-		return
 	default:
 		fmt.Fprintf(r.out, "ok\t%s\t%.1fs\n", name, e.Elapsed)
 	}
 	for _, text := range of.skipped {
 		fmt.Fprintf(r.out, "SKIPPED in %s: %s", name, text)
 	}
-	if e.Action == "fail" {
+	if e.Action == "fail" || of.kept {
 		return
 	}
 	if !r.partial && suffix != slowSuffix { // a call of slow tests has some of those of the package
@@ -262,6 +303,21 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	}
 	for test, seconds := range of.times {
 		r.times[strings.TrimSuffix(name, slowSuffix)+" "+test] = seconds
+	}
+}
+
+// contradicts says why a package did not end as its test binary claims: a test may end the process with code 0, and a TestMain may forget the
+// code of its tests.
+func (p *packageOutput) contradicts(action string) string {
+	switch {
+	case len(p.open) > 0:
+		return "tests began and have no result: " + strings.Join(p.open, ", ")
+	case action == "pass" && p.failed > 0:
+		return "tests failed, and the test binary ended with code 0: see its TestMain"
+	case action == "pass" && !p.none && p.passed+len(p.skipped) == 0:
+		return "no test ran, and the test binary ended with code 0: see its TestMain"
+	default:
+		return ""
 	}
 }
 

@@ -63,7 +63,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	var part []unit
-	if opts.slow {
+	if !opts.slow {
+		if err := requireFast(packages, opts.packages); err != nil {
+			return err
+		}
+	} else {
 		if part, err = slowPart(packages, known, opts); err != nil {
 			return err
 		}
@@ -78,20 +82,33 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case opts.env:
+	if opts.env {
 		for _, variable := range environment {
 			fmt.Printf("export %s\n", quote(variable))
 		}
 		return nil
-	case !opts.slow:
-		return report(root, opts.newResult().runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce))
 	}
-	if err := makeNeeds(ctx, root, part); err != nil {
-		return err
+	result := opts.newResult()
+	if opts.slow {
+		if err := makeNeeds(ctx, root, part); err != nil {
+			return err
+		}
+		result.runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce)
+	} else {
+		result.runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce)
 	}
-	return report(root, opts.newResult().runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce))
+	changed, err := dropChanged(root, environment)
+	if len(changed) > 0 {
+		fmt.Printf("files changed while tests ran, and the results of tests that read them are not kept: %s\n", strings.Join(changed, ", "))
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(err, errStopped)
+	}
+	return errors.Join(report(root, result), err)
 }
+
+// errStopped says why a run ends without all of its results.
+var errStopped = errors.New("the run was stopped: not all tests have a result")
 
 func parse(args []string) (options, error) {
 	var opts options

@@ -66,6 +66,7 @@ const (
 	// digestLength is how many letters of a digest name a program.
 	digestLength = 16
 	folderMode   = 0o755
+	fileMode     = 0o644
 	keepPrograms = time.Hour
 )
 
@@ -203,15 +204,26 @@ func copyProgram(from, to string) error {
 	return os.Rename(partial, to) //nolint:wrapcheck // it names the files
 }
 
-// digests returns the variables with the digest of each area.
+// digests returns the variables with the digest of each area, and with how often the area changed while tests ran.
 func digests(root string) ([]string, error) {
 	var out []string
+	add := func(area, sum string) error {
+		name := checkout.Variable(checkout.AreaKind, area)
+		changes, err := os.ReadFile(changesOf(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		out = append(out, name+"="+sum[:digestLength]+string(changes))
+		return err //nolint:wrapcheck // it names the file
+	}
 	for _, area := range checkout.Areas() {
 		sum, err := treeDigest(filepath.Join(root, filepath.FromSlash(area)), func(string) bool { return true })
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", area, err)
 		}
-		out = append(out, checkout.Variable(checkout.AreaKind, area)+"="+sum[:digestLength])
+		if err := add(area, sum); err != nil {
+			return nil, err
+		}
 	}
 	sum, err := treeDigest(root, func(path string) bool {
 		return filepath.Ext(path) == ".go" || filepath.Base(path) == "go.mod"
@@ -219,7 +231,44 @@ func digests(root string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the Go files: %w", err)
 	}
-	return append(out, checkout.Variable(checkout.AreaKind, checkout.Sources)+"="+sum[:digestLength]), nil
+	return out, add(checkout.Sources, sum)
+}
+
+// changesOf returns the file with a mark for each run in which an area changed.
+func changesOf(root, variable string) string {
+	return filepath.Join(root, programsFolder, "changes", variable)
+}
+
+// dropChanged makes sure that no later run takes results of tests that may have read an area as it was not when the run began. It returns the
+// variables of the areas that have changed since.
+func dropChanged(root string, environment []string) ([]string, error) {
+	now, err := digests(root)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, variable := range now {
+		if slices.Contains(environment, variable) {
+			continue
+		}
+		name, _, _ := strings.Cut(variable, "=")
+		out = append(out, name)
+		path := changesOf(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
+			return nil, err //nolint:wrapcheck // it names the folder
+		}
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, fileMode)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it names the file
+		}
+		if _, err = file.WriteString("+"); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		if err := file.Close(); err != nil {
+			return nil, err //nolint:wrapcheck // it names the file
+		}
+	}
+	return out, nil
 }
 
 // treeDigest returns the digest of the names and bytes of the files in a tree that count. It passes over hidden folders and bin.

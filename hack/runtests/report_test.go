@@ -15,8 +15,19 @@ func TestARunWithoutTestsIsNotGreen(t *testing.T) {
 		events string
 		want   string // in the error; empty: none
 	}{
-		"a test that passes":      {`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" + passed, ""},
-		"a pattern of no test":    {passed, "no test ran"},
+		"a test that passes":       {`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" + passed, ""},
+		"a TestMain without tests": {passed, "failed: p"},
+		"a pattern of no test": {
+			`{"Action":"output","Package":"p","Output":"ok\tp\t0.1s [no tests to run]\n"}` + "\n" + passed, "no test ran",
+		},
+		"a TestMain that forgets a failure": {`{"Action":"fail","Package":"p","Test":"TestA"}` + "\n" + passed, "failed: p"},
+		"a test that ends the process": {
+			`{"Action":"run","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" +
+				`{"Action":"run","Package":"p","Test":"TestB"}` + "\n" + `{"Action":"pass","Package":"p","Test":"TestB"}`, "failed: p",
+		},
+		"a test without a result": {
+			`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"run","Package":"p","Test":"TestB"}` + "\n" + passed, "failed: p",
+		},
 		"no package":              {"", "no test ran"},
 		"a test that fails":       {`{"Action":"fail","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"p"}`, "failed: p"},
 		"a package without build": {`{"Action":"fail","Package":"p"}`, "failed: p"},

@@ -199,6 +199,18 @@ func chosen(packages []testPackage, names []string) ([]testPackage, error) {
 	return out, errors.Join(unknown...)
 }
 
+// requireFast returns an error if a package that the command line names by itself has slow tests only.
+func requireFast(packages []testPackage, names []string) error {
+	var errs []error
+	for _, p := range packages {
+		isNamed := slices.ContainsFunc(names, func(name string) bool { return path.Clean(filepath.ToSlash(name)) == p.folder })
+		if isNamed && !p.fast {
+			errs = append(errs, fmt.Errorf("%s has slow tests only: run `make slow PKGS=%s`", p.folder, p.folder))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // fastRuns returns the calls that run the tests of a change: one for each module, the longest package first.
 func fastRuns(packages []testPackage, opts options, known times) []goTest {
 	byModule := map[string][]testPackage{}

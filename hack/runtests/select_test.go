@@ -154,6 +154,12 @@ func TestPackagesAreFound(t *testing.T) {
 	if _, err := chosen(packages, []string{"engine", "no/such/folder"}); err == nil {
 		t.Error("a folder without tests was accepted")
 	}
+	if err := requireFast(packages, []string{"./hub/integration/node/", "engine"}); err == nil || !strings.Contains(err.Error(), "make slow") {
+		t.Errorf("a package with slow tests only: %v", err)
+	}
+	if err := requireFast(packages, []string{"hub/integration/...", "engine"}); err != nil {
+		t.Error(err)
+	}
 	below, err := chosen(packages, []string{"hub/integration/..."})
 	if err != nil || len(below) < 20 || slices.ContainsFunc(below, func(p testPackage) bool { return p.module != "hub" }) {
 		t.Errorf("hub/integration/... is %d packages, %v", len(below), err)

@@ -60,8 +60,7 @@ func (t times) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return fmt.Errorf("creating the folder of times: %w", err)
 	}
-	const mode = 0o644
-	return os.WriteFile(path, []byte(text.String()), mode) //nolint:wrapcheck // it names the file
+	return os.WriteFile(path, []byte(text.String()), fileMode) //nolint:wrapcheck // it names the file
 }
 
 // print prints the slowest, and what became slower than in a former run.
