@@ -306,8 +306,8 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	}
 }
 
-// contradicts says why a package did not end as its test binary claims: a test may end the process with code 0, and a TestMain may forget the
-// code of its tests.
+// contradicts says why a package did not end as its test binary claims: a test may end the process with code 0, and a TestMain may forget
+// the code of its tests.
 func (p *packageOutput) contradicts(action string) string {
 	switch {
 	case len(p.open) > 0:

@@ -239,8 +239,8 @@ func changesOf(root, variable string) string {
 	return filepath.Join(root, programsFolder, "changes", variable)
 }
 
-// dropChanged makes sure that no later run takes results of tests that may have read an area as it was not when the run began. It returns the
-// variables of the areas that have changed since.
+// dropChanged makes sure that no later run takes results of tests that may have read an area as it was not when the run began. It returns
+// the variables of the areas that have changed since.
 func dropChanged(root string, environment []string) ([]string, error) {
 	now, err := digests(root)
 	if err != nil {

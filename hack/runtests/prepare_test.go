@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/checkout"
 )
 
-// TestResultsOfAnAreaThatChangesMeanwhileAreDropped: a run takes the digests before the tests read the files. A page that was wrong then and
-// right when its test read it must not have a kept result when it is wrong again.
+// TestResultsOfAnAreaThatChangesMeanwhileAreDropped: a run takes the digests before the tests read the files. A page that was wrong then
+// and right when its test read it must not have a kept result when it is wrong again.
 func TestResultsOfAnAreaThatChangesMeanwhileAreDropped(t *testing.T) {
 	root := t.TempDir()
 	write := func(area, text string) {

@@ -39,7 +39,7 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 	expect(append(release, "--hold", "Breach"), cli.ExitRefused, "nothing of the placement "+s.namespace+"/"+name+" is held by Breach: ")
 	expect(release, cli.ExitOK, "placement/"+name+": Edit is released: its clusters leave by generation 2 of its spec\n")
 	s.client.AwaitSelected(s.namespace, name)
-	expect(list, cli.ExitOK, "nothing is held back\n")
+	awaitOutput(t, list, "nothing is held back\n") // the slices are written before the status
 }
 
 // TestRevoke withdraws each kind of right, beside a grace of an hour.
