@@ -88,15 +88,19 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	result := opts.newResult()
-	if opts.slow {
-		if err := makeNeeds(ctx, root, part); err != nil {
-			return err
-		}
-		result.runAll(ctx, root, environment, slowRuns(root, part, opts), slowAtOnce)
-	} else {
-		result.runAll(ctx, root, environment, fastRuns(packages, opts, known), atOnce)
+	if !opts.slow {
+		return runAndReport(ctx, root, environment, opts, fastRuns(packages, opts, known), atOnce)
 	}
+	if err := makeNeeds(ctx, root, part); err != nil {
+		return err
+	}
+	return runAndReport(ctx, root, environment, opts, slowRuns(root, part, opts), slowAtOnce)
+}
+
+// runAndReport runs the calls, some at a time, and returns an error unless all tests passed.
+func runAndReport(ctx context.Context, root string, environment []string, opts options, runs []goTest, limit int) error {
+	result := opts.newResult()
+	result.runAll(ctx, root, environment, runs, limit)
 	changed, err := dropChanged(root, environment)
 	if len(changed) > 0 {
 		fmt.Printf("files changed while tests ran, and the results of tests that read them are not kept: %s\n", strings.Join(changed, ", "))
