@@ -126,7 +126,7 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 		return failure // other failures follow from this one
 	}
 	if err == nil {
-		fmt.Fprintln(out, "\nThe hub has stopped, and nothing of it is left. `berth-hub` starts one that keeps its data.")
+		fmt.Fprintln(out, "\nThe hub has stopped. `berth-hub` starts one that keeps its data.")
 	}
 	return err
 }
