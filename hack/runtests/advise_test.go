@@ -86,7 +86,7 @@ func TestAFirstBuildWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-// TestAStoppedCommandEnds: whoever stops make stops what it runs too.
+// TestAStoppedCommandEnds: a signal to make stops what it runs too.
 func TestAStoppedCommandEnds(t *testing.T) {
 	const wait = `trap "echo stopped; exit 4" INT TERM; echo started; for i in $(seq 600); do sleep 0.1; done`
 	for _, stop := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

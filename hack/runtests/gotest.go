@@ -306,7 +306,7 @@ func (r *result) end(e event, of *packageOutput, suffix string) {
 	}
 }
 
-// contradicts says why a package did not end as its test binary claims: a test may end the process with code 0, and a TestMain may forget
+// contradicts returns why a package did not end as its test binary reports: a test may end the process with code 0, and a TestMain may drop
 // the code of its tests.
 func (p *packageOutput) contradicts(action string) string {
 	switch {

@@ -111,7 +111,7 @@ func runAndReport(ctx context.Context, root string, environment []string, opts o
 	return errors.Join(report(root, result), err)
 }
 
-// errStopped says why a run ends without all of its results.
+// errStopped is why a run ends without all of its results.
 var errStopped = errors.New("the run was stopped: not all tests have a result")
 
 func parse(args []string) (options, error) {

@@ -91,7 +91,7 @@ func units(packages []testPackage, known times) []unit {
 	return out
 }
 
-// slowPart returns the units that a run is asked for.
+// slowPart returns the units that the command line chooses.
 func slowPart(packages []testPackage, known times, opts options) ([]unit, error) {
 	all := units(packages, known)
 	if opts.run != "" { // a pattern names slow tests

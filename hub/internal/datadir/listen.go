@@ -15,8 +15,8 @@ import (
 
 const loopback = "127.0.0.1"
 
-// A hub that chooses its port keeps it, so it takes one that the system does not give away while the hub is stopped: from 32768 on, Linux
-// gives ports to every listener and connection that names none.
+// A hub that chooses its port keeps it, so the port must stay free while the hub is stopped: from 32768 on, Linux gives ports to every
+// listener and connection that names none.
 const (
 	firstChosen = 20000
 	lastChosen  = 29999
@@ -81,7 +81,7 @@ func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, 
 	return listener, err
 }
 
-// choose listens on a free port. One that the system gives away is the last resort.
+// choose listens on a free port. A port that the system gives away is the last resort.
 func choose(ctx context.Context, host string) (net.Listener, error) {
 	for range choices {
 		listener, err := listenOn(ctx, host, firstChosen+rand.IntN(lastChosen-firstChosen+1))
