@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,7 +41,12 @@ func TestHeldEditIsListedAndReleased(t *testing.T) {
 	expect(append(release, "--hold", "Breach"), cli.ExitRefused, "nothing of the placement "+s.namespace+"/"+name+" is held by Breach: ")
 	expect(release, cli.ExitOK, "placement/"+name+": Edit is released: its clusters leave by generation 2 of its spec\n")
 	s.client.AwaitSelected(s.namespace, name)
-	awaitOutput(t, list, "nothing is held back\n") // the slices are written before the status
+	kit.Await(t, "no hold is listed", func(ctx context.Context) error { // the slices are written before the status
+		if got := run(ctx, list...); got.code != cli.ExitOK || !strings.Contains(got.out+got.errOut, "nothing is held back\n") {
+			return fmt.Errorf("%w: %+v", errNotYet, got)
+		}
+		return nil
+	})
 }
 
 // TestRevoke withdraws each kind of right, beside a grace of an hour.

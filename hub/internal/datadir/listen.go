@@ -84,7 +84,8 @@ func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, 
 // choose listens on a free port. A port that the system gives away is the last resort.
 func choose(ctx context.Context, host string) (net.Listener, error) {
 	for range choices {
-		listener, err := listenOn(ctx, host, firstChosen+rand.IntN(lastChosen-firstChosen+1))
+		port := firstChosen + rand.IntN(lastChosen-firstChosen+1) //nolint:gosec // a port is no secret
+		listener, err := listenOn(ctx, host, port)
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return listener, err
 		}
