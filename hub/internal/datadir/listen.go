@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const loopback = "127.0.0.1"
@@ -22,6 +25,9 @@ const (
 	lastChosen  = 29999
 	choices     = 100
 )
+
+// A taken port of the last start is tried again for a while: the hub that had it may be stopping.
+const retryDelay, patience = 250 * time.Millisecond, 5 * time.Second
 
 // Listen opens the API server's listener on an IP address. Port 0 is the port of the last start, and at the first start a free one. A taken
 // port is an error, also that of the last start: kubeconfigs and agents name it. The API server receives the open listener, so no other
@@ -73,7 +79,12 @@ func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, 
 	if last == 0 {
 		return choose(ctx, host)
 	}
-	listener, err := listenOn(ctx, host, last)
+	var listener net.Listener
+	var err error
+	_ = wait.PollUntilContextTimeout(ctx, retryDelay, patience, true, func(context.Context) (bool, error) { // err is the one to report
+		listener, err = listenOn(ctx, host, last)
+		return !errors.Is(err, syscall.EADDRINUSE), nil
+	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d on %s is taken; the hub in %s had it at its last start, and its kubeconfigs and agents name it: "+
 			"stop what listens there, or move the hub with --port to another, and name that to its agents", last, host, d.path)
