@@ -5,7 +5,9 @@
 package howto
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +31,10 @@ const (
 	home = "/home/you/berth"
 	// kubectl is the kubectl that the hub embeds.
 	kubectl = "#!/bin/sh\nexec berth-hub kubectl \"$@\"\n"
+	// berth is a manager on ports of its own: the default ones are one pair per machine, and pages run side by side.
+	berth = `#!/bin/sh
+exec %q "$@" --metrics-bind-address=127.0.0.1:0 --health-probe-bind-address=127.0.0.1:0
+`
 )
 
 // everyChange are the pages that every change must pass: a user's first day. The others are slow tests.
@@ -70,16 +76,13 @@ func runPage(t *testing.T, page string, programs ...string) {
 		Folder: folder, Environment: environment, Limit: limit, Once: *update, Hide: map[string]string{folder: home},
 	})
 	followed, err := runner.Run(t.Context(), text)
-	if err != nil {
-		t.Error(err)
-	}
-	if err := runner.Stop(t.Context()); err != nil {
-		t.Error(err)
+	if stopErr := runner.Stop(t.Context()); err != nil || stopErr != nil {
+		t.Fatal(errors.Join(err, stopErr))
 	}
 	if diff := cmp.Diff(text, followed); diff != "" && !*update {
 		t.Errorf("%s (-want +got):\n%s", page, diff)
 	}
-	if *update && !t.Failed() {
+	if *update {
 		kit.NoError(t, os.WriteFile(page, []byte(followed), 0o600))
 	}
 }
@@ -97,10 +100,11 @@ func checkoutFolder(t *testing.T) string {
 	manager := kit.Must(hubtest.ManagerBinary()).In(t)
 	plugin := kit.Must(hubtest.PluginBinary()).In(t)
 	agent := kit.Must(hubtest.AgentBinary()).In(t)
-	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin, "berth-agent": agent} {
+	for name, path := range map[string]string{"berth-hub": hub, "kubectl-berth": plugin, "berth-agent": agent} {
 		link(t, path, filepath.Join(bin, name))
 	}
 	kit.NoError(t, os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700))
+	kit.NoError(t, os.WriteFile(filepath.Join(bin, "berth"), fmt.Appendf(nil, berth, kit.Must(filepath.Abs(manager)).In(t)), 0o700))
 	return folder
 }
 

@@ -85,3 +85,21 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// TestABackgroundCommandThatFailsEndsThePage is why a page whose server does not start fails at once, with what the server printed.
+func TestABackgroundCommandThatFailsEndsThePage(t *testing.T) {
+	for name, output := range map[string]string{"printed": "", "in a file": " 2> log"} {
+		t.Run(name, func(t *testing.T) {
+			runner := NewRunner(Options{Folder: t.TempDir(), Limit: time.Minute})
+			server := "until test -e go; do sleep 0.1; done; echo the port is taken >&2; exit 3"
+			page := "```console\n$ sh -c '" + server + "'" + output + " &\n$ touch go\nnever\n```\n"
+			_, err := runner.Run(t.Context(), page)
+			if err == nil || !strings.Contains(err.Error(), "has ended: exit status 3: the port is taken") {
+				t.Errorf("got error %v, want one with the output of the command", err)
+			}
+			if err := runner.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -28,6 +28,8 @@ const (
 	startTimeout = 20 * time.Second
 	// stopTimeout is how long a background command may take to end.
 	stopTimeout = 30 * time.Second
+	// longestLog is how many bytes of the log of a background command that has failed are reported.
+	longestLog = 2000
 )
 
 // Options configures the commands of a page.
@@ -96,6 +98,7 @@ func (r *Runner) run(ctx context.Context, part Part) (printed string, err error)
 		if ctx.Err() != nil { // the command was interrupted
 			return false, err
 		}
+		err = errors.Join(err, r.failed())
 		printed = r.hide(got)
 		return r.options.Once || EqualOutput(printed, part.Printed), err
 	})
@@ -103,6 +106,33 @@ func (r *Runner) run(ctx context.Context, part Part) (printed string, err error)
 		err = nil
 	}
 	return printed, err
+}
+
+// failed returns an error if a background command has ended by itself with an error: what follows on the page is of no use without it.
+func (r *Runner) failed() error {
+	for _, b := range r.background {
+		select {
+		case <-b.ended:
+			if b.err != nil {
+				return r.hasEnded(b)
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// hasEnded returns the error of a background command that has ended, with what it printed, or wrote to the file that its line names.
+func (r *Runner) hasEnded(b *background) error {
+	printed := b.text()
+	if _, name, ok := strings.Cut(b.line, "> "); ok {
+		data, err := os.ReadFile(filepath.Join(r.options.Folder, name))
+		if err != nil {
+			return fmt.Errorf("%s has ended: %w: %s: %w", b.line, b.err, printed, err)
+		}
+		printed += string(data)
+	}
+	return fmt.Errorf("%s has ended: %w: %s", b.line, b.err, printed[max(0, len(printed)-longestLog):])
 }
 
 // sleep waits, or until the context ends.
@@ -181,7 +211,7 @@ func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	err := wait.PollUntilContextTimeout(ctx, retryInterval, limit, false, func(context.Context) (bool, error) {
 		select {
 		case <-b.ended:
-			return false, fmt.Errorf("%s has ended: %w: %s", line, b.err, b.text())
+			return false, r.hasEnded(b)
 		default:
 			return !r.options.Once && EqualOutput(r.hide(b.text()), want), nil
 		}
