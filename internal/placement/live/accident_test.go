@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -45,11 +46,14 @@ type accidents struct {
 	gone  map[fleet.Key]*clusterv1beta1.Placement
 	left  time.Duration
 	story []string
+	// undefined is set while a definition is gone, or objects that went with it: nothing is decided then.
+	undefined bool
 }
 
 // TestAccidentsMoveNothing follows random histories: verbs that delete and create again, controllers and agents that take labels, claims
-// and scores away, cordons, and managers that are killed in the middle. Several happen at once, and end in any order within the grace. No
-// decision differs at any time, but for a deleted placement, which has its former slices once it is made anew.
+// and scores away, cordons, and managers that are killed in the middle. Several happen at once, and end in any order within the grace.
+// Definitions go with all of their objects, for any time. No decision differs at any time, but for a deleted placement, which has its
+// former slices once it is made anew.
 func TestAccidentsMoveNothing(t *testing.T) {
 	env, err := celenv.New()
 	if err != nil {
@@ -58,7 +62,11 @@ func TestAccidentsMoveNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		a := newAccidents(t, r, env)
 		for range accidentRounds {
-			a.round(t)
+			if rapid.IntRange(0, 5).Draw(r, "definitions") == 0 {
+				a.definitionsGo(t)
+			} else {
+				a.round(t)
+			}
 		}
 	})
 }
@@ -88,8 +96,18 @@ func newAccidents(t *testing.T, r *rapid.T, env *celenv.Env) *accidents {
 	h.clock.Step(time.Minute) // the grace after the start
 	h.endGraces()
 	h.decide(t)
+	for _, name := range slices.Sorted(maps.Keys(h.state.Clusters)) { // from now on a decision from nothing differs
+		if c := h.state.Clusters[name].DeepCopy(); rapid.IntRange(0, 3).Draw(r, name+" is cordoned") == 0 {
+			c.Spec.Taints = []clusterv1.Taint{{
+				Key: "repair", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Time{Time: h.clock.Now()},
+			}}
+			h.put(c)
+		}
+	}
+	h.decide(t)
 	a := &accidents{hub: h, r: r, gone: map[fleet.Key]*clusterv1beta1.Placement{}}
 	a.before, a.selected, a.want = h.state.Copy(), h.decisions(), a.slices()
+	a.watchDefinitions()
 	return a
 }
 
@@ -158,6 +176,7 @@ func (a *accidents) round(t *testing.T) {
 	if mayKill && rapid.IntRange(0, 3).Draw(a.r, "kill") == 0 {
 		a.story, a.left = append(a.story, "the manager is killed"), accidentTime
 		a.restart()
+		a.watchDefinitions()
 		a.pass()
 	}
 	a.story = append(a.story, "it is undone")
@@ -171,6 +190,91 @@ func (a *accidents) round(t *testing.T) {
 	a.endGraces()
 	a.decide(t)
 	a.check()
+}
+
+// watchDefinitions lets the manager know while a definition is gone.
+func (a *accidents) watchDefinitions() { a.KeepWhile(func() bool { return a.undefined }) }
+
+// definitionsGo deletes some definitions with all of their objects, and creates them again after any time.
+func (a *accidents) definitionsGo(t *testing.T) {
+	t.Helper()
+	kinds := a.definitions()
+	names := rapid.Permutation(slices.Sorted(maps.Keys(kinds))).Draw(a.r, "kinds")
+	names = names[:rapid.IntRange(1, len(names)).Draw(a.r, "how many kinds")]
+	a.story, a.undefined = append([]string{"definitions go"}, names...), true
+	var undo []func()
+	for _, name := range names {
+		undo = append(undo, kinds[name]()...)
+		a.wait()
+	}
+	for _, again := range rapid.Permutation(undo).Draw(a.r, "order") {
+		again()
+	}
+	a.wait()
+	a.undefined = false
+	a.decide(t)
+	a.check()
+	a.wait()
+	a.decide(t)
+	a.check()
+}
+
+// wait lets a time pass that may be longer than every grace.
+func (a *accidents) wait() {
+	a.clock.Step(rapid.SampledFrom([]time.Duration{0, time.Second, testGrace, 5 * time.Minute}).Draw(a.r, "wait"))
+	a.Audit()
+	a.endGraces()
+}
+
+// definitions returns what goes with each definition, with what creates each object again.
+func (a *accidents) definitions() map[string]func() []func() {
+	return map[string]func() []func(){
+		"managedclusters": all(maps.Keys(a.state.Clusters), func(name string) func() {
+			cluster := a.state.Clusters[name]
+			delete(a.state.Clusters, name)
+			a.DeleteCluster(cluster)
+			return func() { a.put(cluster.DeepCopy()) }
+		}),
+		"managedclustersets": all(maps.Keys(a.state.Sets), func(set string) func() {
+			a.deleteSet(set)
+			return func() { a.addSet(set) }
+		}),
+		"managedclustersetbindings": all(maps.Keys(a.state.Bindings["ns"]), func(set string) func() {
+			a.unbind(set)
+			return func() { a.bind(set) }
+		}),
+		"addonplacementscores": all(maps.Keys(a.state.Scores), func(key enginetest.ScoreKey) func() {
+			score := a.state.Scores[key]
+			delete(a.state.Scores, key)
+			a.DeleteScore(score)
+			return func() {
+				a.state.Add(score)
+				a.SetScore(score)
+			}
+		}),
+		"placements": all(slices.Values(a.state.Keys()), func(key fleet.Key) func() {
+			p := a.unplace(key).DeepCopy()
+			p.UID, p.Generation, p.Status = "", 0, clusterv1beta1.PlacementStatus{}
+			return func() { a.place(p) }
+		}),
+		"placementdecisions": all(maps.Keys(a.state.Slices), func(key fleet.Key) func() {
+			s := a.state.Slices[key]
+			delete(a.state.Slices, key)
+			a.DeleteSlice(s)
+			return func() {}
+		}),
+	}
+}
+
+// all returns an accident that happens to all objects.
+func all[K any](keys iter.Seq[K], do func(K) (undo func())) func() []func() {
+	return func() []func() {
+		var undo []func()
+		for _, key := range slices.Collect(keys) {
+			undo = append(undo, do(key))
+		}
+		return undo
+	}
 }
 
 // pass decides some of the placements that were enqueued, or none, and lets time pass.

@@ -43,6 +43,9 @@ func defects() map[string]plant.Defect {
 		"a placement that is made anew begins from nothing": {
 			File: decisionsFile, Old: "	if !known || found.ended(s.clock.Now()) {\n", New: "	if true || !known || found.ended(s.clock.Now()) {\n",
 		},
+		"what goes with its definition is deleted": {
+			File: decisionsFile, Old: "bool { return s.keeps != nil && s.keeps() }\n", New: "bool { return s.keeps != nil && false }\n",
+		},
 		"an expression that fails is a false one": {
 			File: missingFile, Old: "bool { return h.Snapshot.Now.Before(h.Until(id)) }\n", New: "bool { return false && id == 0 }\n",
 		},
