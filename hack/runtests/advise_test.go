@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -91,6 +92,9 @@ func TestAStoppedCommandEnds(t *testing.T) {
 	const wait = `trap "echo stopped; exit 4" INT TERM; echo started; for i in $(seq 600); do sleep 0.1; done`
 	for _, stop := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(stop.String(), func(t *testing.T) {
+			notified := make(chan os.Signal, 1) // a shell traps no signal that is ignored when it starts, such as below nohup
+			signal.Notify(notified, stop)
+			defer signal.Stop(notified)
 			command := advising(t, nil, "bash", "-c", wait)
 			stdout, err := command.StdoutPipe()
 			if err != nil {
