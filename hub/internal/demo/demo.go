@@ -31,7 +31,7 @@ import (
 const (
 	taintKey, taintEffect = "example.com/maintenance", "NoSelect"
 	// explanations follow the decisions within explainTimeout.
-	explainTimeout, explainInterval = 5 * time.Second, 50 * time.Millisecond
+	explainTimeout, explainInterval = time.Minute, 50 * time.Millisecond
 	// cacheDelay is how far the cache of the manager is behind the API server at most.
 	cacheDelay = 500 * time.Millisecond
 )

@@ -24,7 +24,7 @@ import (
 
 const (
 	// memberTimeout is far longer than members need to start, to join, or to fall silent.
-	memberTimeout = 90 * time.Second
+	memberTimeout = 5 * time.Minute
 	// leaseSeconds is the lease period of the members. A stopped one is unreachable after five periods, and a running one must not miss
 	// them on a busy machine.
 	leaseSeconds = 4
