@@ -120,7 +120,7 @@ func (g goTest) start(ctx context.Context, root string, environment []string, ou
 	}
 	args := slices.Concat([]string{
 		"test", "-json", "-vet=off", "-ldflags=-s -w", "-toolexec=" + filepath.Join(root, linkCache), "-p=" + strconv.Itoa(g.parallel),
-	}, g.flags, g.packages)
+	}, g.packages, g.flags) // after a flag of a test, such as -seed, go test takes no more packages
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = filepath.Join(root, g.module)
 	command.Env = slices.Concat(os.Environ(), environment, g.environment)
