@@ -220,7 +220,7 @@ func TestAForeignNamespaceIsNeverAdopted(t *testing.T) {
 			Namespace: "payments", Name: "berth-inventory",
 			Labels: map[string]string{clusterv1.ClusterNameLabelKey: "payments"},
 		},
-		RoleRef: kit.ClusterRole("view"),
+		RoleRef: kit.ClusterRole("berth:namespace-inventory"),
 	}
 	kit.NoError(t, client.IgnoreAlreadyExists(s.Create(t.Context(), late))) // the manager itself may be that plan
 	s.AwaitGone(late)

@@ -20,9 +20,12 @@ func unconcernedGroups() []string {
 	}
 }
 
-// irreversible are the resources whose changes the watch of definitions is not enough for: what follows a decision or a work deletes.
+// irreversible are the resources whose changes the watch of definitions is not enough for: what follows a decision or a work deletes, and
+// the rights of an agent go with its cluster.
 func irreversible() []string {
-	return []string{"manifestworks", "managedclusteraddons", "placementdecisions"}
+	return []string{
+		"manifestworks", "managedclusteraddons", "placementdecisions", "clusterroles", "clusterrolebindings", "rolebindings",
+	}
 }
 
 // Wrap returns a transport that refuses writes as the phase requires. The response is a ServiceUnavailable with the message.

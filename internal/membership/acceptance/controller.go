@@ -1,5 +1,6 @@
 // Package acceptance runs the controller that gives the agent of an accepted cluster its namespace and permissions, withdraws them
-// when the cluster is denied, and removes both with the cluster.
+// when the cluster is denied, and removes both with the cluster. Rights whose cluster is gone are removed, whatever became of its
+// finalizers.
 //
 // It accepts no cluster: spec.hubAcceptsClient decides. It reads all objects of a cluster, makes a plan from them, and applies the
 // plan; each write is fenced by the UID and the resourceVersion that the plan was made from. The invariant: a namespace of another
@@ -78,7 +79,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, r.removeInventoryBinding(ctx, request.Name)
+		return r.removeRights(ctx, request.Name)
+	}
+	if withoutRights(cluster) {
+		return r.removeRights(ctx, request.Name)
 	}
 	in, readErr := r.gather(ctx, cluster)
 	if in == nil {
@@ -97,26 +101,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return apply.Result(ctx, todo.wait, err)
 }
 
-// removeInventoryBinding deletes the RoleBinding of a cluster that is gone. A plan that was made from an older version of the cluster may
-// create it anew after the last step of the deletion.
-func (r *reconciler) removeInventoryBinding(ctx context.Context, cluster string) error {
-	found, err := find(ctx, r, cluster, inventoryName, newRoleBinding)
-	if err != nil || found == nil || found.Labels[clusterv1.ClusterNameLabelKey] != cluster {
-		return err
-	}
-	if err := r.client.Delete(ctx, found, client.Preconditions{UID: &found.UID}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting RoleBinding %s/%s: %w", cluster, inventoryName, err)
-	}
-	return nil
-}
-
 // gather reads what a plan is made from. Works or add-ons that cannot be read are marked as unknown, so that the rest of the plan is
 // still made; err is returned after it is applied. A nil input is an error.
 func (r *reconciler) gather(ctx context.Context, cluster *clusterv1.ManagedCluster) (in *input, err error) {
 	in = &input{cluster: cluster, bindUser: r.options.BindAgentUser, now: r.options.Clock.Now(), workTimeout: r.options.WorkTimeout}
-	if !registration.AdmitsAgent(cluster) && !granted(cluster) && !registration.Denied(cluster) {
-		return in, nil
-	}
 	if err := r.readObjects(ctx, in); err != nil {
 		return nil, err
 	}
