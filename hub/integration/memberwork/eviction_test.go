@@ -115,6 +115,37 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 	}
 }
 
+// TestOlderDataEvictsNothing loses one of three works, which the brake would let go, on a hub that returned to older data. Then the hub has the
+// work again.
+func TestOlderDataEvictsNothing(t *testing.T) {
+	f := newFixture(t)
+	f.grace = 100 * time.Millisecond
+	works := []*workv1.ManifestWork{f.numbered(0), f.numbered(1), f.numbered(2)}
+	for _, each := range works {
+		f.deliver(each)
+	}
+	before := f.uid("c1")
+	f.lose(works[1])
+	f.older.Note(work.HeldHubRestored)
+	f.start()
+	const message = "The hub has lost 1 of the 3 works that the member has on record. The objects of w1 stay. The hub returned to older data."
+	f.awaitHeld(message)
+	f.awaitEvent(f.hub, event.OlderData, "The hub returned to older data. The agent has read everything again, and mends what differs. "+
+		"Works that the hub lacks, whose objects stay: 1")
+	f.start() // the record has the mark
+	f.awaitHeld(message)
+	f.deliver(f.numbered(1))
+	f.awaitHeld("")
+	if got := f.uid("c1"); got != before {
+		t.Errorf("the object has the UID %s, and before %s", got, before)
+	}
+
+	t.Log("a work that is lost later is evicted as ever")
+	f.lose(works[2])
+	f.start()
+	f.on.AwaitGone(f.configMap("c2"))
+}
+
 // TestEventsAboutObjects takes an object over, conflicts with another work and another field manager, and keeps objects.
 func TestEventsAboutObjects(t *testing.T) {
 	f := newFixture(t)

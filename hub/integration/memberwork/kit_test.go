@@ -49,6 +49,8 @@ type fixture struct {
 	// url is how the agent reaches the hub by name, grace its grace period for evictions.
 	url   string
 	grace time.Duration
+	// older has that the hub or the member returned to older data.
+	older work.OlderData
 	// identity is who the agent is on the member; nil is an administrator.
 	identity *rest.Config
 	stop     func()
@@ -109,8 +111,8 @@ func (f *fixture) start() {
 	kit.NoError(f.t, errors.Join(err1, err2, err3))
 	agent := &work.Controller{
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster,
-		EvictionGrace: f.grace,
-		OCMInterval:   ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store,
+		EvictionGrace: f.grace, OlderData: &f.older,
+		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store,
 		Metrics: f.metrics,
 		Log:     slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

@@ -26,6 +26,8 @@ const (
 	Kept = "WorkObjectKept"
 	// EvictionHeld is a cluster whose objects stay, because the hub has lost many works at once.
 	EvictionHeld = "WorkEvictionHeld"
+	// OlderData is a cluster whose hub or member returned to older data.
+	OlderData = "OlderData"
 )
 
 const (

@@ -43,6 +43,10 @@ type Controller struct {
 	EvictionGrace time.Duration
 	// DeletionWait is how long a deletion waits for the objects of one rank; 0 means plan.RemovalWait.
 	DeletionWait time.Duration
+	// OlderData is set once the hub or the member returned to older data; nil where that is not noticed.
+	OlderData *OlderData
+	// Confirm returns an error unless the hub has the data that it had last. It is called before an eviction; nil where that is not known.
+	Confirm func(ctx context.Context) error
 	// OCMInterval is the time between two looks for an agent of Open Cluster Management on the member; 0 means one minute.
 	OCMInterval time.Duration
 	Clock       clock.Clock
@@ -119,8 +123,9 @@ type state struct {
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool
-	// decided is whether the agent has decided about an eviction, held whether it is held.
+	// decided is whether the agent has decided about an eviction, held whether it is held, and heldBy the reason on the record, if any.
 	decided, held bool
+	heldBy        string
 	// versions are the resource versions that the agent wrote or read last.
 	versions map[object.ID]string
 }

@@ -13,6 +13,20 @@ import (
 // AllowEvictionAnnotation on a record lets the agent evict it although the brake holds.
 const AllowEvictionAnnotation = "berth-project.io/allow-eviction"
 
+// EvictionHeldAnnotation on a record has the reason why the objects stay although the hub lacks the work, until the work is back or an
+// administrator allows the eviction.
+const EvictionHeldAnnotation = "berth-project.io/eviction-held"
+
+// Reasons in the annotation.
+const (
+	// HeldNamespaceDeleted means that the work went with the namespace of its cluster.
+	HeldNamespaceDeleted = "NamespaceDeleted"
+	// HeldHubRestored means that the hub returned to older data, which lacks the work.
+	HeldHubRestored = "HubRestored"
+	// HeldMemberRestored means that the member returned to older data, which has a record of a work that the hub lacks.
+	HeldMemberRestored = "MemberRestored"
+)
+
 // DefaultEvictionGrace is how long a record stays after the hub has lost its work.
 const DefaultEvictionGrace = time.Hour
 
@@ -40,6 +54,11 @@ func (p *pass) unmanaged() (time.Time, error) {
 		return again, err
 	}
 	now := p.controller.Clock.Now()
+	if p.record.Annotations[EvictionHeldAnnotation] != "" && !p.evictionAllowed() {
+		p.state.missing = time.Time{}
+		p.decide(true)
+		return now.Add(heldInterval), nil
+	}
 	due := p.state.evictAt(now, p.controller.grace())
 	if p.record.Status.EvictionStartTime == nil {
 		p.controller.Log.Warn("the hub has lost a work; its objects stay until the grace period is over", "work", p.name, "grace",
@@ -52,9 +71,14 @@ func (p *pass) unmanaged() (time.Time, error) {
 		p.decide(false)
 		return due, nil
 	}
-	if missing, all := p.missing(); brakes(missing, all) && p.record.Annotations[AllowEvictionAnnotation] != "true" {
+	if missing, all := p.missing(); brakes(missing, all) && !p.evictionAllowed() {
 		p.decide(true)
 		return now.Add(heldInterval), nil
+	}
+	if confirm := p.controller.Confirm; confirm != nil {
+		if err := confirm(p.ctx); err != nil {
+			return time.Time{}, err //nolint:wrapcheck // it names the lease, and the agent reads everything again
+		}
 	}
 	p.decide(false)
 	p.controller.Log.Warn("a record is evicted, because the hub has lost its work", "work", p.name, "objects",
@@ -68,6 +92,9 @@ func (p *pass) unmanaged() (time.Time, error) {
 	}
 	return step.Again, err
 }
+
+// evictionAllowed returns whether an administrator allows the eviction of the record.
+func (p *pass) evictionAllowed() bool { return p.record.Annotations[AllowEvictionAnnotation] == "true" }
 
 // evictAt returns when a record may be evicted whose work is missing now.
 func (s *state) evictAt(now time.Time, grace time.Duration) time.Time {
@@ -105,13 +132,16 @@ func (c *Controller) grace() time.Duration {
 	return DefaultEvictionGrace
 }
 
-// returned ends the grace period of a work that the hub has again, and removes the mark of a definition that was gone.
+// returned ends the grace period of a work that the hub has again, and removes the marks of what was gone.
 func (p *pass) returned() error {
-	if p.record == nil || p.record.Status.EvictionStartTime == nil && p.record.Annotations[DefinitionGoneAnnotation] == "" {
+	if p.record == nil || p.record.Status.EvictionStartTime == nil && p.record.Annotations[DefinitionGoneAnnotation] == "" &&
+		p.record.Annotations[EvictionHeldAnnotation] == "" {
 		return nil
 	}
-	if err := p.markGone(""); err != nil {
-		return err
+	for _, mark := range []string{DefinitionGoneAnnotation, EvictionHeldAnnotation} {
+		if err := p.annotate(mark, ""); err != nil {
+			return err
+		}
 	}
 	var err error
 	if p.record.Status.EvictionStartTime != nil {

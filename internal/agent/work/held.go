@@ -21,7 +21,10 @@ const maxNamed = 5
 // decide records whether the eviction of the work is held.
 func (p *pass) decide(held bool) {
 	p.controller.mu.Lock()
-	p.state.decided, p.state.held = true, held
+	p.state.decided, p.state.held, p.state.heldBy = true, held, ""
+	if p.record != nil {
+		p.state.heldBy = p.record.Annotations[EvictionHeldAnnotation]
+	}
 	p.controller.mu.Unlock()
 	p.controller.reportHeld()
 }
@@ -32,7 +35,7 @@ func (c *Controller) reportHeld() {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	c.mu.Lock()
-	var held []string
+	var held, reasons []string
 	missing, all, decided := 0, 0, true
 	for name, state := range c.states {
 		if !state.recorded {
@@ -45,7 +48,7 @@ func (c *Controller) reportHeld() {
 		missing++
 		decided = decided && state.decided
 		if state.held {
-			held = append(held, name)
+			held, reasons = append(held, name), append(reasons, state.heldBy)
 		}
 	}
 	first := len(held) > 0 && !c.held
@@ -54,7 +57,7 @@ func (c *Controller) reportHeld() {
 	c.Metrics.Held(len(held))
 	switch {
 	case len(held) > 0:
-		message := heldMessage(held, missing, all)
+		message := heldMessage(held, reasons, missing, all)
 		c.Held(message)
 		if first {
 			c.Log.Error("evictions are held", "message", message)
@@ -66,16 +69,30 @@ func (c *Controller) reportHeld() {
 }
 
 // heldMessage returns what is held and what an administrator can do.
-func heldMessage(held []string, missing, all int) string {
+func heldMessage(held, reasons []string, missing, all int) string {
 	slices.Sort(held)
 	names := strings.Join(held[:min(len(held), maxNamed)], ", ")
 	if more := len(held) - maxNamed; more > 0 {
 		names = fmt.Sprintf("%s and %d more", names, more)
 	}
-	return fmt.Sprintf("The hub has lost %d of the %d works that the member has on record. The objects of %s stay. "+
+	return fmt.Sprintf("The hub has lost %d of the %d works that the member has on record. The objects of %s stay. %s"+
 		"Restore the works on the hub. "+
-		"If they were deleted on purpose, annotate their AppliedManifestWorks on the member with %s=true", missing, all, names,
+		"If they were deleted on purpose, annotate their AppliedManifestWorks on the member with %s=true", missing, all, names, whyHeld(reasons),
 		AllowEvictionAnnotation)
+}
+
+// whyHeld returns a sentence for each reason on records.
+func whyHeld(reasons []string) string {
+	out := ""
+	for _, each := range []struct{ reason, sentence string }{
+		{HeldNamespaceDeleted, "The namespace of the cluster was deleted on the hub. "}, {HeldHubRestored, "The hub returned to older data. "},
+		{HeldMemberRestored, "The member returned to older data. "},
+	} {
+		if slices.Contains(reasons, each.reason) {
+			out += each.sentence
+		}
+	}
+	return out
 }
 
 // aboutCluster names the ManagedCluster in an event in the namespace of the cluster. The agent may write to no other namespace.

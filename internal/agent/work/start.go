@@ -92,6 +92,9 @@ func (c *Controller) pin(records []workv1.AppliedManifestWork) {
 // readAll fills the memory of the agent from the records and the works, so that the first pass sees which works share an object.
 func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifestWorkList) error {
 	c.pin(records.Items)
+	if err := c.holdMissing(ctx, records.Items); err != nil {
+		return err
+	}
 	for i := range records.Items {
 		record := &records.Items[i]
 		name, ours := strings.CutPrefix(record.Name, c.HubHash+"-")
