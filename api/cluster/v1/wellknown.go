@@ -37,6 +37,8 @@ const (
 	ReasonHubClusterAdminAccepted = "HubClusterAdminAccepted"
 	// ReasonAgentRevoked goes with HubAcceptedManagedCluster=True: the service account of the agent was deleted.
 	ReasonAgentRevoked = "AgentRevoked"
+	// ReasonNamespaceTerminating goes with HubAcceptedManagedCluster: the namespace of the cluster is being deleted, and is made anew then.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonHubClusterAdminDenied goes with HubAcceptedManagedCluster=False.
 	ReasonHubClusterAdminDenied = "HubClusterAdminDenied"
 	// ReasonError goes with HubAcceptedManagedCluster=False when granting the agent its permissions failed.

@@ -109,7 +109,7 @@ func (r *reconciler) gather(ctx context.Context, cluster *clusterv1.ManagedClust
 		return nil, err
 	}
 	deleting := !cluster.DeletionTimestamp.IsZero()
-	if deleting || !registration.AdmitsAgent(cluster) && in.workBinding != nil {
+	if deleting || in.terminating() || !registration.AdmitsAgent(cluster) && in.workBinding != nil {
 		var workErr, addOnErr error
 		in.works, workErr = readContent(ctx, r.mapper, r.live, workKind(), cluster.Name)
 		if deleting {

@@ -16,6 +16,8 @@ const (
 	reasonNameReserved     = "NameReserved"
 	reasonNamespaceKept    = "NamespaceKept"
 	reasonForcedRemoval    = "ForcedRemoval"
+	reasonNamespaceDeleted = "NamespaceDeleted"
+	reasonWorkHandedBack   = "WorkHandedBack"
 )
 
 // agentRevokedEvent returns the event of an agent whose service account was deleted.
@@ -60,4 +62,18 @@ func forcedRemovalEvent(cluster, kind, name string) telemetry.Event {
 	return telemetry.NewEvent(corev1.EventTypeWarning, reasonForcedRemoval, registration.ActionDeletionApplied,
 		"The finalizers of %s %s are removed: ManagedCluster %s is being deleted and its agent is silent. What it applied stays on the member",
 		kind, name, cluster)
+}
+
+// namespaceTerminatingEvent returns the event of an accepted cluster whose namespace was deleted.
+func namespaceTerminatingEvent(cluster string) telemetry.Event {
+	return telemetry.NewEvent(corev1.EventTypeWarning, reasonNamespaceDeleted, registration.ActionAcceptanceApplied,
+		"The namespace %s is being deleted, although ManagedCluster %s is accepted: its works are handed back, and the namespace and the "+
+			"permissions of the agent are made anew. To remove a cluster, delete the ManagedCluster instead", cluster, cluster)
+}
+
+// handedBackEvent returns the event of a work whose finalizer is removed because its namespace is being deleted.
+func handedBackEvent(cluster, name string) telemetry.Event {
+	return telemetry.NewEvent(corev1.EventTypeWarning, reasonWorkHandedBack, registration.ActionAcceptanceApplied,
+		"The finalizer of the agent is removed from ManifestWork %s: the namespace of ManagedCluster %s is being deleted, and the agent has no "+
+			"permissions in it. What a berth-agent applied stays on the member", name, cluster)
 }

@@ -115,8 +115,8 @@ func planAcceptance(in input) plan {
 		out := in.refuse(message, namespaceForeignEvent(name, message))
 		out.wait = namespaceRetry
 		return out
-	case in.namespace != nil && !in.namespace.DeletionTimestamp.IsZero():
-		return plan{wait: contentRetry}
+	case in.terminating():
+		return planTerminating(in)
 	}
 	condition, event := in.acceptance()
 	return plan{
@@ -175,6 +175,10 @@ func planDenial(in input) plan {
 		out.writes = append(out.writes, write{before: in.workBinding})
 	default:
 		out.wait = contentRetry
+	}
+	if in.terminating() {
+		writes, notes := in.handBack()
+		out.writes, out.notes, out.wait = append(out.writes, writes...), notes, contentRetry
 	}
 	return out
 }

@@ -94,6 +94,17 @@ func deleted(in *input) {
 	in.cluster.DeletionTimestamp = &metav1.Time{Time: now.Add(-time.Hour)}
 }
 
+func terminating(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} }
+
+// handedBack returns works with the finalizer of an agent.
+func handedBack(names ...string) content {
+	out := objects("ManifestWork", names...)
+	for i := range out.objects {
+		out.objects[i].Finalizers = []string{workv1.ManifestWorkFinalizer}
+	}
+	return out
+}
+
 // simulationReported is the condition that the controller health writes.
 func simulationReported(in *input) {
 	meta.SetStatusCondition(&in.cluster.Status.Conditions, metav1.Condition{
@@ -205,10 +216,34 @@ func TestPlan(t *testing.T) {
 			[]string{"HubAcceptedManagedCluster False Error", "again in 1m0s"},
 		},
 		"accepted before, and the label is lost": {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
-		"accepted, and the namespace terminates": {[]func(*input){
-			settled,
-			func(in *input) { in.namespace.DeletionTimestamp = &metav1.Time{Time: now} },
-		}, []string{later}},
+		"accepted, and the namespace terminates": {
+			[]func(*input){settled, terminating},
+			[]string{"HubAcceptedManagedCluster True NamespaceTerminating", later},
+		},
+		"accepted, and the namespace of a former cluster terminates": {
+			[]func(*input){settled, terminating, func(in *input) { in.cluster.Status.Conditions = nil }},
+			[]string{"HubAcceptedManagedCluster False NamespaceTerminating", later},
+		},
+		"accepted, the namespace terminates, and works wait for their agent": {
+			[]func(*input){settled, terminating, func(in *input) { in.works = handedBack("new!", "kept") }},
+			[]string{"HubAcceptedManagedCluster True NamespaceTerminating", later},
+		},
+		"accepted, the namespace terminates, and works are handed back": {
+			[]func(*input){settled, terminating, func(in *input) {
+				in.works = handedBack("w!", "other!")
+				in.works.objects[1].Finalizers = []string{"example.com/other"}
+				in.now = now.Add(handBackDelay)
+			}},
+			[]string{"patch PartialObjectMetadata w", "event WorkHandedBack", "HubAcceptedManagedCluster True NamespaceTerminating", later},
+		},
+		"accepted, the namespace terminates, and the role of the agent is gone": {
+			[]func(*input){settled, terminating, func(in *input) { in.clusterRole = nil }},
+			[]string{"create ClusterRole …c1", "HubAcceptedManagedCluster True NamespaceTerminating", later},
+		},
+		"denied, the namespace terminates, and works are handed back": {
+			[]func(*input){denied, settled, terminating, func(in *input) { in.works, in.now = handedBack("w!"), now.Add(handBackDelay) }},
+			[]string{"patch PartialObjectMetadata w", "event WorkHandedBack", later},
+		},
 		"accepted, and a binding is gone": {
 			[]func(*input){settled, func(in *input) { in.workBinding = nil }},
 			[]string{"create RoleBinding …c1:work"},

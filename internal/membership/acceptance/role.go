@@ -26,6 +26,8 @@ func clusterRole(cluster string, accepted bool) *rbacv1.ClusterRole {
 		{APIGroups: []string{registerGroup}, Resources: []string{"managedclusters/clientcertificates"}, Verbs: []string{"renew"}},
 		clusterRule("managedclusters", cluster, "get", "list", "watch", "update"),
 		clusterRule("managedclusters/status", cluster, "patch", "update"),
+		// Whether a work that is deleted goes with the namespace. A role in the namespace would go first.
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{cluster}, Verbs: []string{"get"}},
 	}
 	return out
 }

@@ -25,6 +25,8 @@ type facts struct {
 	// simulation is how far the stored conditions are simulated.
 	simulation simulationState
 	deleting   bool
+	// withoutNamespace means that the namespace is being deleted. The lease is created again after it.
+	withoutNamespace bool
 	// available is the status of the condition; empty without a condition.
 	available metav1.ConditionStatus
 	// clockSynced is the status of the condition; empty without a condition.
@@ -54,6 +56,7 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 		skipClock:  cluster.Annotations[clusterv1.SkipClockSyncCheckAnnotationKey] == "true",
 		grace:      registration.GracePeriod(cluster),
 	}
+	out.withoutNamespace = accepted != nil && accepted.Reason == clusterv1.ReasonNamespaceTerminating
 	if available != nil {
 		out.available = available.Status
 		out.joined = out.joined || available.Status == metav1.ConditionTrue || available.Status == metav1.ConditionFalse
