@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -20,10 +21,12 @@ import (
 	"github.com/berth-project/berth/internal/agent/credential"
 	"github.com/berth-project/berth/internal/agent/csr"
 	"github.com/berth-project/berth/internal/agent/election"
+	"github.com/berth-project/berth/internal/agent/lease"
 	"github.com/berth-project/berth/internal/agent/member"
 	"github.com/berth-project/berth/internal/agent/metrics"
 	"github.com/berth-project/berth/internal/agent/status"
 	"github.com/berth-project/berth/internal/agent/token"
+	"github.com/berth-project/berth/internal/agent/work"
 	"github.com/berth-project/berth/internal/agent/work/remote"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
@@ -58,6 +61,13 @@ type process struct {
 	uid     string
 	store   credential.Store
 	configs []clusterv1.ClientConfig
+
+	// olderData is set when the hub or the member returned to older data, until the works are held.
+	olderData work.OlderData
+	// counters count the renewals of the lease on each hub. Only the phases use them.
+	counters map[string]*lease.Counter
+	// endSession ends the running session.
+	endSession atomic.Pointer[context.CancelFunc]
 
 	// renewal is the outcome of the last renewal of the certificate.
 	renewal *status.Renewal
@@ -106,9 +116,36 @@ func Run(ctx context.Context, options Options) error {
 	a.member, a.toMember = member.New(toMember, a.clock, a.log, a.uid), toMember
 	var running sync.WaitGroup
 	running.Go(func() { a.member.Run(ctx) })
+	if !a.options.LeaderElection {
+		running.Go(func() { a.memberLease().Run(ctx) })
+	}
 	lead(ctx, a.phases)
 	running.Wait()
 	return nil
+}
+
+// memberLease returns the lease by which an agent without an election notices that its member returned to older data.
+func (p *process) memberLease() *lease.Member {
+	return &lease.Member{Leases: p.toMember, Clock: p.clock, Restored: p.memberRestored, Log: p.log}
+}
+
+// memberRestored ends the session, so that the next one reads everything again.
+func (p *process) memberRestored() {
+	p.olderData.Note(work.HeldMemberRestored)
+	if end := p.endSession.Load(); end != nil {
+		(*end)()
+	}
+}
+
+// counterOf returns the counter of the renewals on a hub.
+func (p *process) counterOf(server string) *lease.Counter {
+	if p.counters == nil {
+		p.counters = map[string]*lease.Counter{}
+	}
+	if p.counters[server] == nil {
+		p.counters[server] = &lease.Counter{}
+	}
+	return p.counters[server]
 }
 
 // election returns what runs the phases: at once, or while no other agent of the member works.
@@ -126,6 +163,7 @@ func (p *process) election(toMember *client.Client) (func(context.Context, func(
 	}
 	elector := &election.Elector{
 		Leases: toMember, Namespace: namespace, Identity: host, Clock: p.clock, Report: p.health.reporter("election"), Log: p.log,
+		Restored: p.memberRestored,
 	}
 	return elector.Run, nil
 }

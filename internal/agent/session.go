@@ -60,6 +60,8 @@ type session struct {
 	// next is a credential of another hub that is not in use yet, and handOver the hash of the hand-over that it comes from.
 	next     credential.Credential
 	handOver string
+
+	lease *lease.Renewer
 }
 
 // session runs all parts with a certificate until another credential is stored, the certificate expires, or the hub returns to older data.
@@ -81,7 +83,9 @@ func (p *process) session(ctx context.Context, stored credential.Credential) (er
 	defer end()
 	var running sync.WaitGroup
 	running.Go(func() { s.cluster.Run(ctx, s.hub, stored.Cluster) })
-	running.Go(func() { s.leaseRenewer(end).Run(ctx) })
+	p.endSession.Store(&end)
+	s.lease = s.leaseRenewer(func() { p.olderData.Note(work.HeldHubRestored); end() })
+	running.Go(func() { s.lease.Run(ctx) })
 	running.Go(func() { s.status.Run(ctx) })
 	running.Go(func() { defer end(); s.renew(ctx) })
 	running.Go(func() { s.reporter().Run(ctx) })
@@ -105,6 +109,7 @@ func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 	return &lease.Renewer{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
 		Report: s.process.health.reporter("lease"), Restored: restored, Log: s.process.log,
+		Counter: s.process.counterOf(s.credential.Connection.Server),
 	}
 }
 
@@ -139,8 +144,8 @@ func (s *session) works(uid string) (*work.Controller, error) {
 	return &work.Controller{
 		Hub: hub, Records: s.process.records, Member: s.process.objects, Cluster: s.credential.Cluster,
 		HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
-		DeletionWait: s.process.options.DeletionWait,
-		Clock:        s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
+		DeletionWait: s.process.options.DeletionWait, OlderData: &s.process.olderData, Confirm: s.lease.Confirm,
+		Clock: s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
 		Held: func(message string) {
 			s.process.health.note("works", message)
 			s.status.EvictionsHeld(status.Held{Message: message})

@@ -50,8 +50,13 @@ type Elector struct {
 	Identity string
 	Clock    clock.Clock
 	Report   func(error)
+	// Restored is called when the member returned to older data: it has a lease of this agent from before its last renewal, or another one.
+	// Nil means that no part depends on it.
+	Restored func()
 	Log      *slog.Logger
 
+	// written is the lease that the agent wrote last.
+	written *coordinationv1.Lease
 	// seen is the lease as it was read last, seenAt when it was first read so.
 	seen   coordinationv1.LeaseSpec
 	seenAt time.Time
@@ -120,6 +125,7 @@ func (e *Elector) acquire(ctx context.Context) (*coordinationv1.Lease, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the client names the lease
 	}
+	e.compare(stored)
 	holder := ""
 	if stored.Spec.HolderIdentity != nil {
 		holder = *stored.Spec.HolderIdentity
@@ -152,7 +158,24 @@ func (e *Elector) store(ctx context.Context, held *coordinationv1.Lease) (*coord
 	}
 	next.Spec.HolderIdentity, next.Spec.RenewTime, next.Spec.LeaseDurationSeconds = &e.Identity, &now, &seconds
 	stored := &coordinationv1.Lease{}
-	return stored, e.Leases.Update(ctx, e.object(Name), next, stored) //nolint:wrapcheck // the client names the lease
+	if err := e.Leases.Update(ctx, e.object(Name), next, stored); err != nil {
+		return nil, err //nolint:wrapcheck // the client names the lease
+	}
+	e.written = stored
+	return stored, nil
+}
+
+// compare reports a lease that the agent wrote before its last renewal, or another one.
+func (e *Elector) compare(found *coordinationv1.Lease) {
+	if e.written == nil || e.Restored == nil {
+		return
+	}
+	mine := found.Spec.HolderIdentity != nil && *found.Spec.HolderIdentity == e.Identity
+	if found.UID != e.written.UID || mine && found.Spec.RenewTime.Before(e.written.Spec.RenewTime) {
+		e.Log.Warn("the member returned to older data; the agent reads everything again", "lease", Name)
+		e.written = nil
+		e.Restored()
+	}
 }
 
 // release lets another agent begin at once.

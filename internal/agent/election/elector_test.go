@@ -189,3 +189,46 @@ func TestALeaseThatItsHolderLeftIsTakenOver(t *testing.T) {
 		stop()
 	})
 }
+
+// TestAMemberThatReturnedToOlderDataIsReported replaces the lease of an agent that works.
+func TestAMemberThatReturnedToOlderDataIsReported(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		change func(now, first *coordinationv1.Lease) *coordinationv1.Lease
+		want   int
+	}{
+		"by a lease from before its last renewal": {func(_, first *coordinationv1.Lease) *coordinationv1.Lease { return first }, 1},
+		"by another lease": {func(now, _ *coordinationv1.Lease) *coordinationv1.Lease {
+			now.UID = "other"
+			return now
+		}, 1},
+		"by a lease that a user has changed": {func(now, _ *coordinationv1.Lease) *coordinationv1.Lease {
+			now.Labels = map[string]string{"a": "b"}
+			return now
+		}, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, restored := &agents{t: t}, 0
+				elector := &Elector{
+					Leases: from{&a.leases, new(bool)}, Namespace: "n", Identity: "first", Clock: clock.RealClock{}, Report: func(error) {},
+					Restored: func() { restored++ }, Log: slog.New(slog.DiscardHandler),
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() { defer close(ended); elector.Run(ctx, a.lead("first")) }()
+				a.expect(time.Second, "first")
+				first := a.leases.lease.DeepCopy()
+				a.expect(3*renewInterval, "first")
+				next := test.change(a.leases.lease.DeepCopy(), first)
+				next.ResourceVersion = "restored"
+				a.leases.lease = next
+				a.expect(2*renewInterval, "first")
+				stop()
+				<-ended
+				if restored != test.want {
+					t.Errorf("%d returns to older data were reported, want %d", restored, test.want)
+				}
+			})
+		})
+	}
+}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	idle = time.Hour
 )
 
+// errOlder is the error of a hub that has older data than at the last renewal.
+var errOlder = errors.New("the hub has older data than at the last renewal of the lease")
+
 // Hub reads and writes leases.
 type Hub interface {
 	Get(ctx context.Context, object client.Object, into runtime.Object) error
@@ -43,7 +47,7 @@ type Cluster interface {
 }
 
 // Renewer renews one lease. Report receives the last failure, for the health page; nil after a renewal. Restored is called when the hub
-// returns an older version than before: it runs on older data, as after a restore. A watch from before misses what the hub stores until
+// returns an older version or count than before, or another lease: it runs on older data, as after a restore. A watch from before misses what the hub stores until
 // its versions are as high again.
 type Renewer struct {
 	Hub     Hub
@@ -55,7 +59,9 @@ type Renewer struct {
 	Report  func(error)
 	// Restored is called at most once for each return of the hub to older data.
 	Restored func()
-	Log      *slog.Logger
+	// Counter counts the renewals on the hub. It outlasts a Renewer; nil means another one.
+	Counter *Counter
+	Log     *slog.Logger
 
 	// newest is the highest version that the hub returned.
 	newest string
@@ -129,7 +135,7 @@ func (r *Renewer) readAndUpdate(ctx context.Context) error {
 		return err //nolint:wrapcheck // the client names the lease
 	}
 	r.stored = stored
-	r.observe(stored)
+	r.observe(stored, r.counter().Older(stored))
 	return r.update(ctx)
 }
 
@@ -137,6 +143,7 @@ func (r *Renewer) update(ctx context.Context) error {
 	next := r.stored.DeepCopy()
 	now := metav1.NewMicroTime(r.Clock.Now())
 	next.Spec.RenewTime = &now
+	raise(next)
 	stored := &coordinationv1.Lease{}
 	if err := r.Hub.Update(ctx, client.Lease(r.Name), next, stored); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -145,16 +152,37 @@ func (r *Renewer) update(ctx context.Context) error {
 		return err //nolint:wrapcheck // the client names the lease
 	}
 	r.stored = stored
-	r.observe(stored)
+	r.observe(stored, false)
 	return nil
 }
 
-// observe compares the version of a lease that the hub returned with the highest one before. The versions of one hub only grow.
-func (r *Renewer) observe(returned *coordinationv1.Lease) {
+func (r *Renewer) counter() *Counter {
+	if r.Counter == nil {
+		r.Counter = &Counter{}
+	}
+	return r.Counter
+}
+
+// Confirm returns an error unless the hub has the data of the last renewal. What follows from what the hub lacks must not happen then.
+func (r *Renewer) Confirm(ctx context.Context) error {
+	found := &coordinationv1.Lease{}
+	if err := r.Hub.Get(ctx, client.Lease(r.Name), found); err != nil {
+		return err //nolint:wrapcheck // the client names the lease
+	}
+	if r.Counter != nil && r.Counter.Older(found) {
+		return errOlder
+	}
+	return nil
+}
+
+// observe compares the version of a lease that the hub returned with the highest one before. The versions of one hub only grow. Older is set
+// where the count in the lease is lower than before.
+func (r *Renewer) observe(returned *coordinationv1.Lease, older bool) {
+	r.counter().Record(returned)
 	order, err := resourceversion.CompareResourceVersion(returned.ResourceVersion, r.newest)
 	before := r.newest
 	r.newest = returned.ResourceVersion
-	if before != "" && err == nil && order < 0 {
+	if before != "" && err == nil && order < 0 || older {
 		r.Log.Warn("the hub returned to older data; the agent reads everything again", "version", returned.ResourceVersion, "before", before)
 		r.Restored()
 	}
