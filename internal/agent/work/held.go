@@ -83,16 +83,17 @@ func heldMessage(held, reasons []string, missing, all int) string {
 
 // whyHeld returns a sentence for each reason on records.
 func whyHeld(reasons []string) string {
-	out := ""
+	var out []string
 	for _, each := range []struct{ reason, sentence string }{
-		{HeldNamespaceDeleted, "The namespace of the cluster was deleted on the hub. "}, {HeldHubRestored, "The hub returned to older data. "},
+		{HeldNamespaceDeleted, "The namespace of the cluster was deleted on the hub. "},
+		{HeldHubRestored, "The hub returned to older data. "},
 		{HeldMemberRestored, "The member returned to older data. "},
 	} {
 		if slices.Contains(reasons, each.reason) {
-			out += each.sentence
+			out = append(out, each.sentence)
 		}
 	}
-	return out
+	return strings.Join(out, "")
 }
 
 // aboutCluster names the ManagedCluster in an event in the namespace of the cluster. The agent may write to no other namespace.

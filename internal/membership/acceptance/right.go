@@ -71,8 +71,10 @@ func (r *reconciler) findRights(ctx context.Context, cluster string) ([]client.O
 		return client.IgnoreNotFound(err)
 	}
 	for _, each := range []struct{ name, role string }{
-		{registration.AgentBinding(cluster), registration.AgentRole}, {registration.WorkBinding(cluster), registration.WorkRole},
-		{registration.AccountBinding, registration.AccountRole}, {inventoryName, inventoryRole},
+		{registration.AgentBinding(cluster), registration.AgentRole},
+		{registration.WorkBinding(cluster), registration.WorkRole},
+		{registration.AccountBinding, registration.AccountRole},
+		{inventoryName, inventoryRole},
 	} {
 		binding := newRoleBinding()
 		if err := add(cluster, each.name, binding, func() bool { return binding.RoleRef == roleRef(each.role) }); err != nil {
