@@ -37,7 +37,7 @@ const (
 
 var (
 	errNotAccepted = errors.New("the hub has not accepted the cluster; accept it with `kubectl berth accept`")
-	errOther       = errors.New("the hub has recorded another member; this member is not reported")
+	errOther       = errors.New("the hub has recorded another member; this member is not reported, and nothing is delivered or deleted here")
 	errNotReadable = errors.New("the hub does not let the agent read its ManagedCluster: it is not accepted yet, or was deleted")
 	errDeleted     = errors.New("the hub has no ManagedCluster of this name; the agent joins again after 5 minutes if it " +
 		"has a bootstrap credential")
@@ -93,6 +93,7 @@ func (p *process) session(ctx context.Context, stored credential.Credential) (er
 		running.Go(func() { defer end(); follower.Run(ctx) })
 	}
 	running.Go(func() { s.keepWorks(ctx) })
+	running.Go(func() { s.reportOtherMember(ctx) })
 	running.Go(func() { s.reportAddOns(ctx) })
 	if s.process.options.ReportUsage {
 		running.Go(func() { s.usageReporter().Run(ctx) })
@@ -110,26 +111,6 @@ func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
 		Report: s.process.health.reporter("lease"), Restored: restored, Log: s.process.log,
 		Counter: s.process.counterOf(s.credential.Connection.Server),
-	}
-}
-
-// keepWorks keeps the works of the cluster once the hub has accepted it as this member: a copy of a member must not deliver.
-func (s *session) keepWorks(ctx context.Context) {
-	for {
-		changed, state := s.cluster.Changed(), s.cluster.State()
-		if state.Access == cluster.Present && state.Accepted() {
-			keeper, err := s.works(registration.OriginalUID(state.Cluster))
-			if err != nil {
-				s.process.log.Error("works are not delivered", "error", err)
-				return
-			}
-			defer keeper.Hub.Close()
-			keeper.Run(ctx)
-			return
-		}
-		if backoff.SleepUntil(ctx, s.process.clock, time.Hour, changed) != nil {
-			return
-		}
 	}
 }
 

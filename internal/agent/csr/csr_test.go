@@ -124,6 +124,7 @@ func TestRenewAtLeavesAFifthToAQuarterOfTheLifetime(t *testing.T) {
 // fakeHub holds requests of users, and signs every request with a subject. The agent is the user "bootstrap".
 type fakeHub struct {
 	held    map[string]int
+	known   []certificatesv1.CertificateSigningRequest
 	noUser  error
 	listErr error
 	getErr  error
@@ -135,6 +136,7 @@ type fakeHub struct {
 
 func (h *fakeHub) List(_ context.Context, _ client.Object, _ metav1.ListOptions, into runtime.Object) error {
 	list := into.(*certificatesv1.CertificateSigningRequestList)
+	list.Items = append(list.Items, h.known...)
 	for user, number := range h.held {
 		for range number {
 			list.Items = append(list.Items, certificatesv1.CertificateSigningRequest{
@@ -242,4 +244,55 @@ func TestAttempt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnAgentReportsItsMemberByOneRequestAlsoAfterARestart(t *testing.T) {
+	request := func(uid string, kinds ...certificatesv1.RequestConditionType) certificatesv1.CertificateSigningRequest {
+		out := certificatesv1.CertificateSigningRequest{}
+		out.Name, out.Annotations = "c1-"+uid, map[string]string{clusterv1.ClusterUIDAnnotationKey: uid}
+		for _, kind := range kinds {
+			out.Status.Conditions = append(out.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: kind})
+		}
+		return out
+	}
+	for sentence, test := range map[string]struct {
+		known []certificatesv1.CertificateSigningRequest
+		want  int
+	}{
+		"no request":               {nil, 1},
+		"a request of this member": {[]certificatesv1.CertificateSigningRequest{request("u1")}, 0},
+		"one of another member":    {[]certificatesv1.CertificateSigningRequest{request("u2")}, 1},
+		"a request that failed": {[]certificatesv1.CertificateSigningRequest{request("u1", certificatesv1.CertificateFailed)}, 1},
+		"a request that was denied": {
+			[]certificatesv1.CertificateSigningRequest{request("u1", certificatesv1.CertificateDenied)}, 0,
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			hub := &fakeHub{known: test.known, t: t, stored: &certificatesv1.CertificateSigningRequest{}}
+			hub.stored.Spec.Request = mustPEM(t)
+			announcer := &Announcer{Hub: hub, Names: names(), UID: "u1", Log: slog.New(slog.DiscardHandler)}
+			for range 3 {
+				if err := announcer.Announce(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if hub.created != test.want {
+				t.Errorf("%d requests were created, want %d", hub.created, test.want)
+			}
+		})
+	}
+}
+
+// mustPEM returns a certificate request in PEM.
+func mustPEM(t *testing.T) []byte {
+	t.Helper()
+	key, _, err := newKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := newRequest(names(), "u1", 0, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Spec.Request
 }

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -40,10 +38,7 @@ var (
 )
 
 // Hub reads the ManagedCluster and issues tokens.
-type Hub interface {
-	Get(ctx context.Context, object client.Object, into runtime.Object) error
-	Create(ctx context.Context, object client.Object, body, into runtime.Object) error
-}
+type Hub = csr.Hub
 
 // Requester obtains tokens. Report receives what it waits for, for the health page; nil when it waits for nothing.
 type Requester struct {
@@ -56,8 +51,8 @@ type Requester struct {
 	Report func(error)
 	Log    *slog.Logger
 
-	// announced is the certificate request that reports this member to a hub that has recorded another one; empty without one.
-	announced string
+	// announcer reports this member to a hub that has recorded another one.
+	announcer *csr.Announcer
 }
 
 // Obtain requests a token and returns it. It retries until the context ends, or the hub does not accept the credential.
@@ -108,18 +103,10 @@ func (r *Requester) attempt(ctx context.Context) (string, error) {
 }
 
 // announce reports this member to the hub by a certificate request, the only object that a join token may create. The hub shows it as a
-// conflict, and approves no such request. One request is open at a time; the hub removes those that are not decided.
+// conflict, and approves no such request.
 func (r *Requester) announce(ctx context.Context) error {
-	if r.announced != "" {
-		err := r.Hub.Get(ctx, client.CSR(r.announced), &certificatesv1.CertificateSigningRequest{})
-		if !apierrors.IsNotFound(err) {
-			return err //nolint:wrapcheck // the client names the object
-		}
+	if r.announcer == nil {
+		r.announcer = &csr.Announcer{Hub: r.Hub, Names: r.Names, UID: r.UID, Log: r.Log}
 	}
-	name, err := csr.Announce(ctx, r.Hub, r.Names, r.UID)
-	if err == nil {
-		r.announced = name
-		r.Log.Info("reported this member to the hub", "request", name, "accept", "kubectl berth accept --replace "+r.Names.Cluster)
-	}
-	return err //nolint:wrapcheck // the client names the object
+	return r.announcer.Announce(ctx) //nolint:wrapcheck // it names the object
 }

@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -51,6 +52,11 @@ func (h *fakeHub) Create(_ context.Context, object client.Object, body, into run
 	h.requested, h.seconds = append(h.requested, object), *body.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds
 	into.(*authenticationv1.TokenRequest).Status.Token = "t"
 	return h.err
+}
+
+// List refuses, as the hub refuses it to a join token.
+func (h *fakeHub) List(context.Context, client.Object, metav1.ListOptions, runtime.Object) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "certificatesigningrequests"}, "", errBoom)
 }
 
 func TestObtain(t *testing.T) {

@@ -34,7 +34,8 @@ func checkRequester(in Input, name string) Decision {
 	if renewal && !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
 		return wait(ReasonRequesterMismatch, "the requester %s is not in the group %s", spec.Username, registration.AgentGroup(cluster.Name))
 	}
-	if !renewal && registration.UsesToken(cluster) && spec.Username == registration.JoinUser(cluster.Name) {
+	if !renewal && registration.UsesToken(cluster) &&
+		(spec.Username == registration.JoinUser(cluster.Name) || spec.Username == registration.AccountUser(cluster.Name)) {
 		return checkTokenMember(in)
 	}
 	started := !renewal && approvalStarted(in)
@@ -68,7 +69,7 @@ func checkRequester(in Input, name string) Decision {
 	return out
 }
 
-// checkTokenMember decides on a request with the join token of a cluster whose agent authenticates by a token. Another member than the
+// checkTokenMember decides on a request with a token of a cluster whose agent authenticates by a token. Another member than the
 // recorded one sends such a request to report itself. It gets no certificate, which the deletion of a service account would not end.
 func checkTokenMember(in Input) Decision {
 	if member := checkMember(in, false); member.Reason == ReasonIdentityConflict {
