@@ -40,8 +40,14 @@ const (
 	steadyPhase = 10 * time.Minute
 )
 
-var errNoBootstrap = errors.New("there is no bootstrap credential; create one with `kubectl berth token create` and give it " +
-	"with --bootstrap-kubeconfig")
+var errNoBootstrap = errors.New("there is no bootstrap credential")
+
+// noBootstrap returns what to do about an agent of a cluster that has to join and has no bootstrap credential.
+func noBootstrap(cluster string) error {
+	return fmt.Errorf("%w; run `kubectl berth token create --cluster %s --rejoin` on the hub, without --rejoin if the cluster has never joined, and "+
+		"start the agent with the printed `kubectl berth join` and the same --dir, or give its credential with --bootstrap-kubeconfig; "+
+		"nothing is deleted on the member meanwhile", errNoBootstrap, cluster)
+}
 
 // process is one running agent.
 type process struct {
@@ -226,7 +232,7 @@ func (p *process) phase(ctx context.Context) error {
 	case fault == nil:
 		return p.session(ctx, stored)
 	case known == nil:
-		return errors.Join(fault, errNoBootstrap)
+		return errors.Join(fault, noBootstrap(stored.Cluster))
 	default:
 		p.log.Info("bootstrapping", "reason", fault.Error(), "cluster", stored.Cluster, "agent", stored.Agent)
 		return p.bootstrap(ctx, stored, known)

@@ -130,6 +130,10 @@ const (
 	ProbeClusterLabelKey = "berth-project.io/cluster"
 	// JoinRequesterAnnotationKey on a ManagedCluster names the user whose first certificate request is approved.
 	JoinRequesterAnnotationKey = "berth-project.io/join-requester"
+	// JoinRequesterUIDAnnotationKey on a ManagedCluster is the UID of that user, as the API server stores it on a certificate request: of a join
+	// token it is that of its service account, which each `--rejoin` creates anew. Requests with another UID are denied. Without it, the name
+	// of the user is compared alone.
+	JoinRequesterUIDAnnotationKey = "berth-project.io/join-requester-uid"
 	// AutoRejoinAnnotationKey with value "true" on a ManagedCluster approves the request of a cluster with the recorded UID
 	// whose certificate has expired.
 	AutoRejoinAnnotationKey = "berth-project.io/auto-rejoin"

@@ -262,7 +262,7 @@ func TestAnAgentReportsItsMemberByOneRequestAlsoAfterARestart(t *testing.T) {
 		"no request":               {nil, 1},
 		"a request of this member": {[]certificatesv1.CertificateSigningRequest{request("u1")}, 0},
 		"one of another member":    {[]certificatesv1.CertificateSigningRequest{request("u2")}, 1},
-		"a request that failed": {[]certificatesv1.CertificateSigningRequest{request("u1", certificatesv1.CertificateFailed)}, 1},
+		"a request that failed":    {[]certificatesv1.CertificateSigningRequest{request("u1", certificatesv1.CertificateFailed)}, 1},
 		"a request that was denied": {
 			[]certificatesv1.CertificateSigningRequest{request("u1", certificatesv1.CertificateDenied)}, 0,
 		},

@@ -127,8 +127,7 @@ func (r *reconciler) recordJoin(ctx context.Context, cluster *clusterv1.ManagedC
 	before := cluster.DeepCopy()
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, uid)
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, report)
-	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
-	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
+	registration.ClearRequester(cluster)
 	if err := r.client.Patch(ctx, cluster, apply.Fenced(before)); err != nil {
 		return fmt.Errorf("recording the member of ManagedCluster %s: %w", cluster.Name, err)
 	}

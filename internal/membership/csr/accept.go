@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
+	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 	"github.com/berth-project/berth/internal/membership/registration/autoaccept"
 )
@@ -32,7 +33,7 @@ func (p *pass) acceptByRule(ctx context.Context, csr *certificatesv1.Certificate
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.ClusterAcceptedAnnotationKey,
 		p.reconciler.options.Clock.Now().UTC().Format(time.RFC3339))
 	if !approval.SharedBootstrap(csr.Spec) {
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, csr.Spec.Username)
+		registration.SetRequester(next, csr.Spec.Username, csr.Spec.UID)
 	}
 	if err := p.reconciler.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
 		return fmt.Errorf("accepting ManagedCluster %s by the rule %q: %w", p.name, rule, err)

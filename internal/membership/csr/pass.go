@@ -113,8 +113,7 @@ func record(cluster *clusterv1.ManagedCluster, csr *certificatesv1.CertificateSi
 	if !decision.Consume {
 		return
 	}
-	delete(cluster.Annotations, clusterv1.JoinRequesterAnnotationKey)
-	delete(cluster.Annotations, clusterv1.AutoRejoinAnnotationKey)
+	registration.ClearRequester(cluster)
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, string(csr.UID))
 	if agent, ok := approval.FirstAgent(csr, cluster.Name); ok { // its permissions are there when the certificate is
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AgentNameAnnotationKey, agent)

@@ -90,7 +90,7 @@ func record(cluster *clusterv1.ManagedCluster, waiting *waitingRequest) (uid str
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterUIDAnnotationKey, uid)
 	user := waiting.request.Spec.Username
 	if of, _, agent := registration.ParseAgentUser(user); !agent || of != cluster.Name { // an agent itself only renews
-		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, user)
+		registration.SetRequester(cluster, user, waiting.request.Spec.UID)
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.AutoRejoinAnnotationKey, "true")
 	}
 	return uid

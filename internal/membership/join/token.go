@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -28,6 +29,8 @@ const (
 	minTTL = 10 * time.Minute
 	maxTTL = 7 * 24 * time.Hour
 )
+
+var errGone = errors.New("the cluster was deleted meanwhile: try again")
 
 // Token describes a join token: the right of one agent to request the first certificate of one cluster.
 type Token struct {
@@ -60,7 +63,7 @@ func (t Token) Validate() error {
 }
 
 // Create stores what the token needs and returns it, with the driver of the cluster. Creating a second token for a cluster leaves the
-// first one valid, unless it is to rejoin.
+// first one valid, unless it is to rejoin. The cluster is written last: a request of a former token that waits is never approved by it.
 func (t Token) Create(ctx context.Context, hub client.Client) (token, driver string, err error) {
 	if err := t.Validate(); err != nil {
 		return "", "", err
@@ -69,18 +72,28 @@ func (t Token) Create(ctx context.Context, hub client.Client) (token, driver str
 	if err != nil {
 		return "", "", err
 	}
-	token, err = t.issue(ctx, hub, cluster)
-	return token, cmp.Or(cluster.Annotations[clusterv1.DriverAnnotationKey], registration.DriverCSR), err
+	account, err := t.account(ctx, hub, cluster)
+	if err != nil {
+		return "", "", err
+	}
+	if cluster, err = t.record(ctx, hub, cluster, account); err != nil {
+		return "", "", err
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(t.TTL.Seconds()))}}
+	if err := hub.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", "", fmt.Errorf("requesting a token for the service account %s/%s: %w", account.Namespace, account.Name, err)
+	}
+	return request.Status.Token, cmp.Or(cluster.Annotations[clusterv1.DriverAnnotationKey], registration.DriverCSR), nil
 }
 
-// issue stores the account of the token and its permissions, and requests the token.
-func (t Token) issue(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster) (string, error) {
+// account stores the account of the token and its permissions. To rejoin makes another account.
+func (t Token) account(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster) (*corev1.ServiceAccount, error) {
 	if err := createMissing(ctx, hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.JoinNamespace}}); err != nil {
-		return "", err
+		return nil, err
 	}
 	if t.Rejoin {
 		if err := deleteJoinAccount(ctx, hub, t.Cluster); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	account := &corev1.ServiceAccount{
@@ -89,29 +102,19 @@ func (t Token) issue(ctx context.Context, hub client.Client, cluster *clusterv1.
 	}
 	for _, object := range append([]client.Object{account}, t.permissions()...) {
 		if err := controllerutil.SetOwnerReference(cluster, object, hub.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
-			return "", fmt.Errorf("setting the owner of %s: %w", object.GetName(), err)
+			return nil, fmt.Errorf("setting the owner of %s: %w", object.GetName(), err)
 		}
 		if err := createOwned(ctx, hub, object, cluster); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(t.TTL.Seconds()))}}
-	if err := hub.SubResource("token").Create(ctx, account, request); err != nil {
-		return "", fmt.Errorf("requesting a token for the service account %s/%s: %w", account.Namespace, account.Name, err)
-	}
-	return request.Status.Token, nil
+	return account, nil
 }
 
-// cluster returns the ManagedCluster with the join user recorded as the requester of its first certificate.
+// cluster returns the ManagedCluster, and creates it where it is missing.
 func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.ManagedCluster, error) {
-	requester := registration.JoinUser(t.Cluster)
-	made := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-		Name: t.Cluster, Labels: map[string]string{}, Annotations: map[string]string{clusterv1.JoinRequesterAnnotationKey: requester},
-	}}
+	made := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: t.Cluster, Labels: map[string]string{}}}
 	maps.Copy(made.Labels, t.Labels)
-	if t.Driver != "" {
-		made.Annotations[clusterv1.DriverAnnotationKey] = t.Driver
-	}
 	if t.Set != "" {
 		made.Labels[clusterv1beta2.ClusterSetLabel] = t.Set
 	}
@@ -139,22 +142,38 @@ func (t Token) cluster(ctx context.Context, hub client.Client) (*clusterv1.Manag
 	case !stored.DeletionTimestamp.IsZero():
 		return nil, fmt.Errorf("ManagedCluster %s is being deleted: wait until it is gone", t.Cluster)
 	}
-	changed := stored.DeepCopy()
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.JoinRequesterAnnotationKey, requester)
-	if t.Driver != "" {
-		changed.Annotations[clusterv1.DriverAnnotationKey] = t.Driver
-	}
-	if report, ok := stored.Annotations[clusterv1.AgentTokenAnnotationKey]; ok { // only a later report uses up this token
-		changed.Annotations[clusterv1.JoinedRequestAnnotationKey] = report
-	}
-	if t.Rejoin {
-		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.AutoRejoinAnnotationKey, "true")
-	}
-	patch := apply.Fenced(stored)
-	if err := hub.Patch(ctx, changed, patch, client.FieldOwner(fieldManager)); err != nil {
+	return stored, nil
+}
+
+// record records the account of the token as the requester of the first certificate of a cluster.
+func (t Token) record(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster, account *corev1.ServiceAccount,
+) (*clusterv1.ManagedCluster, error) {
+	var next *clusterv1.ManagedCluster
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the agent and the hub write the cluster as well
+		stored := &clusterv1.ManagedCluster{}
+		if err := hub.Get(ctx, client.ObjectKeyFromObject(cluster), stored); err != nil {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		if stored.UID != cluster.UID || !stored.DeletionTimestamp.IsZero() {
+			return errGone
+		}
+		next = stored.DeepCopy()
+		registration.SetRequester(next, registration.JoinUser(t.Cluster), string(account.UID))
+		if t.Driver != "" {
+			next.Annotations[clusterv1.DriverAnnotationKey] = t.Driver
+		}
+		if report, ok := stored.Annotations[clusterv1.AgentTokenAnnotationKey]; ok { // only a later report uses up this token
+			next.Annotations[clusterv1.JoinedRequestAnnotationKey] = report
+		}
+		if t.Rejoin {
+			next.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"
+		}
+		return hub.Patch(ctx, next, apply.Fenced(stored), client.FieldOwner(fieldManager)) //nolint:wrapcheck // wrapped below
+	})
+	if err != nil {
 		return nil, fmt.Errorf("recording the requester on ManagedCluster %s: %w", t.Cluster, err)
 	}
-	return changed, nil
+	return next, nil
 }
 
 // permissions returns the role of the token and its binding: the cluster by name, and certificate requests without a list.

@@ -66,6 +66,7 @@ const (
 	ReasonIdentityUnknown   = "ClusterIdentityUnknown"
 	ReasonNotAllowed        = "RenewalNotAllowed"
 	ReasonDriver            = "AgentUsesToken"
+	ReasonTokenEnded        = "JoinTokenEnded"
 )
 
 // Decision is what the hub does about one request, and why.

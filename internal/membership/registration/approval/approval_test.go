@@ -303,6 +303,27 @@ func TestDecide(t *testing.T) {
 			c.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"
 			delete(c.Annotations, clusterv1.ClusterUIDAnnotationKey)
 		}, "Wait ClusterJoinedBefore"},
+		"again, no UID is recorded, and the token is of the recorded account": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			joined(c)
+			r.Spec.UID = "s2"
+			registration.SetRequester(c, r.Spec.Username, "s2")
+			c.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"
+			delete(c.Annotations, clusterv1.ClusterUIDAnnotationKey)
+		}, approve},
+		"by a former join token, and the cluster may rejoin": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			joined(c)
+			r.Spec.UID = "s1"
+			registration.SetRequester(c, r.Spec.Username, "s2")
+			c.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"
+		}, "Deny JoinTokenEnded"},
+		"by a former join token, of another member": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			joined(c)
+			r.Spec.UID, r.Annotations[clusterv1.ClusterUIDAnnotationKey] = "s1", otherUID
+			registration.SetRequester(c, r.Spec.Username, "s2")
+		}, "Deny JoinTokenEnded"},
+		"by a user of the same name without a UID": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
+			registration.SetRequester(c, r.Spec.Username, "s2")
+		}, "Deny JoinTokenEnded"},
 		"another member takes the name": {func(_ *testing.T, r *csr, c *clusterv1.ManagedCluster) {
 			joined(c)
 			c.Annotations[clusterv1.AutoRejoinAnnotationKey] = "true"

@@ -34,17 +34,12 @@ func checkRequester(in Input, name string) Decision {
 	if renewal && !slices.Contains(spec.Groups, registration.AgentGroup(cluster.Name)) {
 		return wait(ReasonRequesterMismatch, "the requester %s is not in the group %s", spec.Username, registration.AgentGroup(cluster.Name))
 	}
-	if !renewal && registration.UsesToken(cluster) &&
-		(spec.Username == registration.JoinUser(cluster.Name) || spec.Username == registration.AccountUser(cluster.Name)) {
+	if !renewal && hasToken(in) {
 		return checkTokenMember(in)
 	}
 	started := !renewal && approvalStarted(in)
 	if !renewal && !started {
-		if decision := checkBootstrap(in); decision.Action != Approve {
-			// A second member with a token that is used up is the conflict to report.
-			if member := checkMember(in, false); member.Reason == ReasonIdentityConflict && spec.Username == registration.JoinUser(cluster.Name) {
-				return member
-			}
+		if decision := checkFirst(in); decision.Action != Approve {
 			return decision
 		}
 	}
@@ -60,13 +55,32 @@ func checkRequester(in Input, name string) Decision {
 		out.Review = renewReview(spec, cluster.Name)
 		return out
 	}
-	rejoins := cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] == "true" && pinned != ""
+	account := cluster.Annotations[clusterv1.JoinRequesterUIDAnnotationKey]
+	rejoins := cluster.Annotations[clusterv1.AutoRejoinAnnotationKey] == "true" && (pinned != "" || account != "")
 	if registration.Reported(cluster) && !rejoins && !started {
-		return wait(ReasonJoined, "ManagedCluster %s has joined before; approve the request, or set the annotation %s=true on a "+
-			"cluster with a recorded UID",
-			cluster.Name, clusterv1.AutoRejoinAnnotationKey)
+		return wait(ReasonJoined, "ManagedCluster %s has joined before: run `kubectl berth token create --cluster %s --rejoin` and start the "+
+			"agent with the printed command, or approve the request", cluster.Name, cluster.Name)
 	}
 	return out
+}
+
+// checkFirst decides whether the requester of a first certificate is the recorded one. A second member with a token that is used up is the
+// conflict to report.
+func checkFirst(in Input) Decision {
+	decision := checkBootstrap(in)
+	if decision.Action != Wait || in.Request.Spec.Username != registration.JoinUser(in.Cluster.Name) {
+		return decision
+	}
+	if member := checkMember(in, false); member.Reason == ReasonIdentityConflict {
+		return member
+	}
+	return decision
+}
+
+// hasToken reports whether a requester has a token of a cluster whose agent authenticates by a token.
+func hasToken(in Input) bool {
+	user, cluster := in.Request.Spec.Username, in.Cluster
+	return registration.UsesToken(cluster) && (user == registration.JoinUser(cluster.Name) || user == registration.AccountUser(cluster.Name))
 }
 
 // checkTokenMember decides on a request with a token of a cluster whose agent authenticates by a token. Another member than the
@@ -115,7 +129,16 @@ func checkBootstrap(in Input) Decision {
 		return wait(ReasonRequesterMismatch, "the requester %s is neither the agent itself nor the requester that the annotation %s "+
 			"of ManagedCluster %s names",
 			spec.Username, clusterv1.JoinRequesterAnnotationKey, in.Cluster.Name)
+	case tokenEnded(in):
+		return deny(ReasonTokenEnded, "the request was created with a former join token of ManagedCluster %s, which has ended; the agent with the "+
+			"last one, from `kubectl berth token create --cluster %s --rejoin`, creates another request", in.Cluster.Name, in.Cluster.Name)
 	default:
 		return Decision{Action: Approve}
 	}
+}
+
+// tokenEnded reports whether the recorded requester sent a request with an account from before the recorded one.
+func tokenEnded(in Input) bool {
+	recorded := in.Cluster.Annotations[clusterv1.JoinRequesterUIDAnnotationKey]
+	return recorded != "" && in.Request.Spec.UID != recorded
 }
