@@ -186,9 +186,11 @@ func (s *session) usageReporter() *usage.Reporter {
 	}
 }
 
-// reporter returns the reporter of the version of the agent, and of the token where it uses one.
+// reporter returns the reporter of the version of the agent, of its member, and of the token where it uses one.
 func (s *session) reporter() *annotation.Reporter {
-	annotations := map[string]string{clusterv1.AgentVersionAnnotationKey: version.Version()}
+	annotations := map[string]string{
+		clusterv1.AgentVersionAnnotationKey: version.Version(), registration.AgentUIDAnnotationKey: s.process.uid,
+	}
 	if is, err := s.credential.Validity(); err == nil && s.credential.Token != "" {
 		annotations[clusterv1.AgentTokenAnnotationKey] = registration.TokenReport(s.process.uid, is.From)
 	}
@@ -302,7 +304,7 @@ func (s *session) joinAgain(ctx context.Context, known *credential.Bootstrap) bo
 func (s *session) mustJoin(ctx context.Context, rejoin cluster.Rejoin) *credential.Bootstrap {
 	known := s.process.bootstrapOf(s.credential)
 	if known == nil {
-		s.process.log.Warn("the cluster has to join again", "error", errNoBootstrap)
+		s.process.log.Warn("the cluster has to join again", "error", noBootstrap(s.credential.Cluster))
 		return nil
 	}
 	if rejoin == cluster.Look {

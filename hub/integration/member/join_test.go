@@ -80,6 +80,17 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	startAgent(t, command, member, dir)
 	kit.Await(t, "the agent has joined again", joined)
 
+	t.Log("a cluster that was deleted and created again gets the recorded UID from its agent, which goes on with its certificate")
+	admin.MustDelete(cluster)
+	admin.AwaitGone(cluster, kit.Namespace("edge-1"))
+	cluster = kit.Cluster("edge-1")
+	admin.MustCreate(cluster)
+	admin.MustPatch(cluster, shortLease)
+	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
+		t.Errorf("accept prints %q", got)
+	}
+	kit.Await(t, "the hub has recorded the member again", joined)
+
 	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got !=
 		"managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
 		t.Errorf("unjoin prints %q", got)

@@ -1,5 +1,5 @@
-// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, the token that
-// it uses, and the CA bundle that it trusts.
+// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, its member, the
+// token that it uses, and the CA bundle that it trusts.
 package annotation
 
 import (
@@ -19,6 +19,8 @@ const (
 	// reportRetry is the pause after a failed report. It doubles after each refusal in a row, up to refusedRetry: the permissions of a
 	// cluster that was just accepted take effect a moment later, and an agent that may not report at all must not try all the time.
 	reportRetry, refusedRetry = 30 * time.Second, time.Hour
+	// settleTime is the pause after a report, in which the watch brings it.
+	settleTime = 10 * time.Second
 )
 
 // Cluster is the ManagedCluster of the agent.
@@ -39,9 +41,32 @@ type Reporter struct {
 	Log         *slog.Logger
 }
 
-// Run returns once the annotations are stored, or when the context ends. It writes only once the cluster is accepted, and only what
-// differs.
+// Run stores the annotations, and again where one of them is gone, as from a ManagedCluster that was deleted and created again. It leaves
+// another value that was stored since: two agents that report one cluster would replace it for ever.
 func (r *Reporter) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.report(ctx)
+		_ = backoff.Sleep(ctx, r.Clock, settleTime) // the cache has the report
+		r.awaitGone(ctx)
+	}
+}
+
+// awaitGone returns when an accepted cluster lacks an annotation, or when the context ends.
+func (r *Reporter) awaitGone(ctx context.Context) {
+	for ctx.Err() == nil {
+		changed, state := r.Cluster.Changed(), r.Cluster.State()
+		for key := range r.Annotations {
+			if state.Accepted() && state.Cluster.Annotations[key] == "" {
+				return
+			}
+		}
+		_ = backoff.SleepUntil(ctx, r.Clock, time.Hour, changed) // the loop ends with the context
+	}
+}
+
+// report returns once the annotations are stored, or when the context ends. It writes only once the cluster is accepted, and only what
+// differs.
+func (r *Reporter) report(ctx context.Context) {
 	refused := reportRetry
 	for ctx.Err() == nil {
 		changed, state := r.Cluster.Changed(), r.Cluster.State()
@@ -60,8 +85,11 @@ func (r *Reporter) Run(ctx context.Context) {
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 			pause, refused = refused, min(2*refused, refusedRetry)
 		}
-		r.Log.Warn("the version of the agent and its token were not reported", "retry", pause, "error", err)
-		_ = backoff.Sleep(ctx, r.Clock, pause) // the loop ends with the context
+		r.Log.Warn("the version of the agent, its member and its token were not reported", "retry", pause, "error", err)
+		if state.Granted() {
+			changed = nil // another version does not lift the refusal
+		}
+		_ = backoff.SleepUntil(ctx, r.Clock, pause, changed) // the loop ends with the context
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/agent/broadcast"
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/cluster"
 )
@@ -40,28 +41,41 @@ func (w *fakeWriter) UpdateJSON(_ context.Context, _ client.Object, body []byte,
 	return nil
 }
 
-// fakeCluster never changes.
-type fakeCluster struct{ state cluster.State }
+// fakeCluster changes when a test sends.
+type fakeCluster struct {
+	*broadcast.Broadcast
+	state cluster.State
+}
 
-func (c fakeCluster) State() cluster.State   { return c.state }
-func (fakeCluster) Changed() <-chan struct{} { return nil }
+func (c *fakeCluster) State() cluster.State { return c.state }
+
+// observe makes annotations those of the cluster.
+func (c *fakeCluster) observe(annotations map[string]string) {
+	c.state = accepted("").state
+	c.state.Cluster.Annotations = annotations
+	c.Send()
+}
 
 // accepted returns an accepted cluster with an annotation.
-func accepted(version string) fakeCluster {
+func accepted(version string) *fakeCluster {
 	object := &clusterv1.ManagedCluster{}
 	object.Spec.HubAcceptsClient = true
 	object.Annotations = map[string]string{clusterv1.AgentVersionAnnotationKey: version}
-	return fakeCluster{cluster.State{Cluster: object}}
+	return &fakeCluster{&broadcast.Broadcast{}, cluster.State{Cluster: object}}
 }
 
 const before = `{"kind":"ManagedCluster","apiVersion":"v1","metadata":{"name":"c1","annotations":{"a":"b"}},"spec":{"later":12345678901234567890}}`
 
-func report(t *testing.T, w *fakeWriter, of fakeCluster) {
-	t.Helper()
-	(&Reporter{
+func newReporter(w *fakeWriter, of *fakeCluster) *Reporter {
+	return &Reporter{
 		Hub: w, Cluster: of, Clock: clock.RealClock{}, Name: "c1", Log: slog.New(slog.DiscardHandler),
 		Annotations: map[string]string{clusterv1.AgentVersionAnnotationKey: "v0.1.0", clusterv1.AgentTokenAnnotationKey: "u1/1"},
-	}).Run(t.Context())
+	}
+}
+
+func report(t *testing.T, w *fakeWriter, of *fakeCluster) {
+	t.Helper()
+	newReporter(w, of).report(t.Context())
 }
 
 func TestTheReportKeepsWhatOthersStored(t *testing.T) {
@@ -109,4 +123,30 @@ func TestWhenAWriteIsRepeated(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAReportIsStoredAgainOnAClusterThatWasCreatedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, of := &fakeWriter{stored: before}, accepted("")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go newReporter(w, of).Run(ctx)
+		step := func(what string, want int, annotations map[string]string) {
+			t.Helper()
+			<-time.After(time.Second) // the reporter writes
+			of.observe(annotations)
+			<-time.After(time.Hour)
+			if w.writes != want {
+				t.Errorf("%s: %d writes, want %d", what, w.writes, want)
+			}
+		}
+		reported := map[string]string{clusterv1.AgentVersionAnnotationKey: "v0.1.0", clusterv1.AgentTokenAnnotationKey: "u1/1"}
+		step("the first report", 1, reported)
+		step("another agent reports", 1, map[string]string{
+			clusterv1.AgentVersionAnnotationKey: "v0.2.0", clusterv1.AgentTokenAnnotationKey: "u1/2",
+		})
+		w.stored = before
+		of.observe(nil)
+		step("the cluster was created again", 2, reported)
+	})
 }

@@ -36,6 +36,26 @@ func (p *pass) recordAgent(ctx context.Context, requests []*certificatesv1.Certi
 	return nil
 }
 
+// recordMember records the member that the agent of a cluster reports, where none is recorded. The record is of the hub: no agent can write
+// or change it.
+func (p *pass) recordMember(ctx context.Context) error {
+	if p.cluster == nil {
+		return nil
+	}
+	uid := registration.MemberToRecord(p.cluster)
+	if uid == "" {
+		return nil
+	}
+	next := p.cluster.DeepCopy()
+	next.Annotations[clusterv1.ClusterUIDAnnotationKey] = uid
+	if err := p.reconciler.client.Patch(ctx, next, apply.Fenced(p.cluster)); err != nil {
+		return fmt.Errorf("recording the UID of the member on ManagedCluster %s: %w", p.name, err)
+	}
+	p.cluster = next
+	log.FromContext(ctx).Info("recorded the member that the agent of the cluster reports", "uid", uid)
+	return nil
+}
+
 // setAgent writes on a cluster the agent of the first certificate that was approved last, once for each request, and reports whether that
 // changed the cluster. Without such a request or a record, it writes the agent whose renewal was approved last: the cluster joined before
 // agents were recorded.

@@ -119,6 +119,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := p.recordAgent(ctx, requests); err != nil {
 		return apply.Result(ctx, 0, err)
 	}
+	if err := p.recordMember(ctx); err != nil {
+		return apply.Result(ctx, 0, err)
+	}
 	for _, csr := range first(open(requests), request.Name, cluster) {
 		if err := p.decide(ctx, csr); err != nil {
 			return apply.Result(ctx, 0, err)

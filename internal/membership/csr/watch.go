@@ -18,6 +18,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/changes"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // requestsByCluster is the index of certificate requests by the cluster in their label.
@@ -60,7 +61,8 @@ func relevant() predicate.Predicate {
 type clusterFacts struct {
 	generation                 int64
 	deleting                   bool
-	requester, uid, rejoin     string
+	requester, account         string
+	uid, rejoin, member        string
 	driver, report, joinedBy   string
 	accepted, joined, conflict metav1.ConditionStatus
 	acceptedReason             string
@@ -70,7 +72,9 @@ func facts(cluster *clusterv1.ManagedCluster) clusterFacts {
 	out := clusterFacts{
 		generation: cluster.Generation, deleting: !cluster.DeletionTimestamp.IsZero(),
 		requester: cluster.Annotations[clusterv1.JoinRequesterAnnotationKey],
+		account:   cluster.Annotations[clusterv1.JoinRequesterUIDAnnotationKey],
 		uid:       cluster.Annotations[clusterv1.ClusterUIDAnnotationKey], rejoin: cluster.Annotations[clusterv1.AutoRejoinAnnotationKey],
+		member: cluster.Annotations[registration.AgentUIDAnnotationKey],
 		driver: cluster.Annotations[clusterv1.DriverAnnotationKey], report: cluster.Annotations[clusterv1.AgentTokenAnnotationKey],
 		joinedBy: cluster.Annotations[clusterv1.JoinedRequestAnnotationKey],
 	}
