@@ -64,3 +64,14 @@ const (
 
 // RecordLabel is on every object that an agent of Berth keeps on a member. Its value is a short hash of the name of the record.
 const RecordLabel = "berth-project.io/record"
+
+// Marks that an agent of Berth puts on its records. Records without them are those of agents of Open Cluster Management.
+const (
+	// RecordHubLabel is on every record of an agent of Berth. Its value is the begin of the hash of the hub.
+	RecordHubLabel = "berth-project.io/hub"
+	// RecordHubURLAnnotation and RecordClusterAnnotation name the hub and the cluster of a record.
+	RecordHubURLAnnotation  = "berth-project.io/hub-url"
+	RecordClusterAnnotation = "berth-project.io/cluster"
+	// RecordManagerAnnotation is the field manager with which the work of a record writes its objects. Records of older agents lack it.
+	RecordManagerAnnotation = "berth-project.io/field-manager"
+)

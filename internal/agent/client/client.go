@@ -132,6 +132,9 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
+// Server returns the URL of the API server.
+func (c *Client) Server() string { return c.rest.Get().URL().String() }
+
 // Close closes the idle connections. Requests that run are not canceled.
 func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 

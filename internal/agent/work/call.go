@@ -68,8 +68,8 @@ func (p *pass) outcome(call plan.Call, err error) {
 
 func (p *pass) apply(call plan.Call) error {
 	id := call.Entry.ID
-	manager := remote.Manager(p.name, call.Manifest)
-	stored, err := p.controller.Member.Apply(p.ctx, p.executor(), p.name, p.owner(), call, p.read[id])
+	manager := remote.Manager(p.writer(), call.Manifest)
+	stored, err := p.controller.Member.Apply(p.ctx, p.executor(), p.writer(), p.owner(), call, p.read[id])
 	if err != nil {
 		return err //nolint:wrapcheck // the API server names the object
 	}
@@ -98,7 +98,7 @@ func (p *pass) release(call plan.Call) error {
 	delete(p.read, call.Entry.ID)
 	err := p.controller.Member.Release(p.ctx, p.executor(), p.owner(), found, call.Entry, successor)
 	if err == nil && successor == "" {
-		p.controller.memberEvents.Normal(about, event.Kept, p.named()+" does not name it any more; it stays, because "+p.whyKept(call.Entry))
+		p.controller.memberEvents.Normal(about, event.Kept, p.named()+" does not name it any more; it stays, because "+p.whyKept(call))
 	}
 	return err //nolint:wrapcheck // the API server names the object
 }

@@ -26,6 +26,9 @@ func (p *pass) contention(id object.ID, manager string) contention {
 	if found := p.read[id]; found != nil && out.fields != nil {
 		if managers, fields := remote.Lost(out.fields, found, manager); len(fields) > 0 {
 			out.rival = report.Rival{Managers: managers, Fields: fields}
+			if manifest := remote.WithoutMarks(fields); len(manifest) > 0 {
+				out.rival.Fields = manifest
+			}
 			p.state.contentions[id] = out
 		}
 	}

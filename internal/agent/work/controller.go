@@ -63,6 +63,9 @@ type Controller struct {
 	watch *watches
 
 	definitions definitions
+	foreign     foreign
+	// foreignReads lets works that go at one time share a read.
+	foreignReads sync.Mutex
 
 	evaluator *report.Evaluator
 	// hubEvents and memberEvents report events on both sides.

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -201,7 +202,11 @@ func (p *pass) input() plan.Input {
 			o.Finished = o.Finished || p.completes(id, found)
 			in.Objects[id] = o
 		}
-		if others := p.controller.others(p.name, id); len(others) > 0 {
+		others := p.controller.others(p.name, id)
+		for _, each := range p.controller.foreign.of(id) {
+			others = append(others, each.other(found))
+		}
+		if len(others) > 0 {
 			in.Others[id] = others
 		}
 	}
@@ -217,10 +222,18 @@ func (p *pass) owner() remote.Record {
 	return out
 }
 
+// writer returns the field manager that the work has where it names none. Works of one name that two hubs have must not share it.
+func (p *pass) writer() string {
+	if p.record == nil {
+		return remote.Writer(p.controller.recordName(p.name))
+	}
+	return cmp.Or(p.record.Annotations[workv1.RecordManagerAnnotation], remote.Writer(p.name))
+}
+
 // manager returns the field manager of the work for an object.
 func (p *pass) manager(id object.ID) string {
 	if at := slices.IndexFunc(p.manifests, func(m object.Manifest) bool { return m.ID == id }); at >= 0 {
-		return remote.Manager(p.name, &p.manifests[at])
+		return remote.Manager(p.writer(), &p.manifests[at])
 	}
 	return ""
 }

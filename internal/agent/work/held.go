@@ -109,14 +109,17 @@ func (c *Controller) watchRecords(ctx context.Context) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: c.Member.Records(), ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyRecord,
 		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: c.touchedForeign,
 			UpdateFunc: func(before, after any) {
 				was, _ := before.(*metav1.PartialObjectMetadata)
 				is, _ := after.(*metav1.PartialObjectMetadata)
+				c.touchedForeign(after)
 				if was != nil && is != nil && (!was.DeletionTimestamp.Equal(is.DeletionTimestamp) || len(was.Annotations) != len(is.Annotations)) {
 					c.touchedRecord(is.Name)
 				}
 			},
 			DeleteFunc: func(found any) {
+				c.touchedForeign(found)
 				if header, ok := found.(*metav1.PartialObjectMetadata); ok {
 					c.touchedRecord(header.Name)
 				}
@@ -124,6 +127,13 @@ func (c *Controller) watchRecords(ctx context.Context) {
 		},
 	})
 	informer.RunWithContext(ctx)
+}
+
+// touchedForeign notes that a record changed that is of another agent.
+func (c *Controller) touchedForeign(found any) {
+	if header, ok := found.(*metav1.PartialObjectMetadata); ok && !c.ours(header.Name) {
+		c.foreign.touch()
+	}
 }
 
 // touchedRecord looks at the work of a record. The agent itself deletes the record of a work that is gone.

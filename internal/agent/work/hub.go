@@ -66,6 +66,7 @@ func (p *pass) report(step plan.Step) (time.Time, error) {
 		}
 		if each.Verdict.Contended {
 			each.Rival = p.contention(m.ID, p.manager(m.ID)).rival
+			each.Rival.Record = p.rivalRecord(m.ID)
 		}
 		work.Manifests = append(work.Manifests, each)
 	}

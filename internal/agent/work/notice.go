@@ -1,8 +1,6 @@
 package work
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/berth-project/berth/internal/agent/event"
@@ -26,13 +24,9 @@ func (p *pass) about(id object.ID) corev1.ObjectReference {
 
 // noteTakenOver reports the objects that become adopted with the next write of the record.
 func (p *pass) noteTakenOver(next []plan.Entry) {
-	before := entriesOf(p.record)
-	for _, entry := range next {
-		known := slices.ContainsFunc(before, func(each plan.Entry) bool { return each.ID == entry.ID && each.Adopted && each.UID == entry.UID })
-		if entry.Adopted && !known {
-			p.controller.memberEvents.Normal(p.about(entry.ID), event.TakenOver,
-				p.named()+" has taken this object over. It changes the object, and does not delete it")
-		}
+	for _, entry := range newlyAdopted(entriesOf(p.record), next) {
+		p.controller.memberEvents.Normal(p.about(entry.ID), event.TakenOver,
+			p.named()+" has taken this object over. It changes the object, and does not delete it")
 	}
 }
 
@@ -51,8 +45,11 @@ func (p *pass) noteConflicts(step plan.Step) {
 }
 
 // whyKept returns why an object stays when it leaves its work.
-func (p *pass) whyKept(entry plan.Entry) string {
+func (p *pass) whyKept(call plan.Call) string {
+	entry := call.Entry
 	switch {
+	case call.Foreign != "":
+		return "the AppliedManifestWork " + call.Foreign + " of another agent lists it too"
 	case entry.Adopted:
 		return "it was there before the work"
 	case p.inUse[entry.ID] != "":

@@ -171,8 +171,10 @@ func (p *pass) steps() (plan.Step, error) {
 		p.manifests = object.Parse(&p.work.Spec)
 	}
 	for range maxSteps {
+		begun := p.controller.Clock.Now()
 		p.resolve()
 		p.readObjects()
+		p.refreshForeign()
 		step := plan.Plan(p.input())
 		if len(step.Calls) == 0 {
 			p.waits(step)
@@ -181,6 +183,14 @@ func (p *pass) steps() (plan.Step, error) {
 				p.controller.queue.Add(other, queue.News, plan.HandoverWait)
 			}
 			return step, p.ctx.Err()
+		}
+		if p.concernsOthers(step) {
+			if changed, err := p.controller.readForeign(p.ctx, begun); err != nil || changed {
+				if err != nil {
+					return step, err
+				}
+				continue
+			}
 		}
 		for _, call := range step.Calls {
 			if err := p.execute(call); err != nil {

@@ -3,6 +3,7 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
@@ -43,7 +44,12 @@ func policyOf(work *workv1.ManifestWork) (map[string]string, error) {
 	return out, nil
 }
 
-// storePolicy keeps the executor and the deletion policy of the work on its record.
+// marksOf returns the annotations by which others know of whom a record is.
+func (c *Controller) marksOf() map[string]string {
+	return map[string]string{workv1.RecordClusterAnnotation: c.Cluster, workv1.RecordHubURLAnnotation: c.Hub.Server()}
+}
+
+// storePolicy keeps on its record the executor and the deletion policy of the work, and of which agent the record is.
 func (p *pass) storePolicy() error {
 	if p.record == nil {
 		return nil
@@ -52,8 +58,9 @@ func (p *pass) storePolicy() error {
 	if err != nil {
 		return err
 	}
+	maps.Copy(want, p.controller.marksOf())
 	change := map[string]any{}
-	for _, key := range []string{executorKey, deleteOptionKey} {
+	for _, key := range []string{executorKey, deleteOptionKey, workv1.RecordClusterAnnotation, workv1.RecordHubURLAnnotation} {
 		is, has := p.record.Annotations[key]
 		text, wanted := want[key]
 		switch {
@@ -63,10 +70,13 @@ func (p *pass) storePolicy() error {
 			change[key] = nil
 		}
 	}
-	if len(change) == 0 {
+	label := hubLabel(p.controller.HubHash)
+	if len(change) == 0 && p.record.Labels[workv1.RecordHubLabel] == label {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.record.UID, "annotations": change}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": p.record.UID, "annotations": change, "labels": map[string]any{workv1.RecordHubLabel: label},
+	}})
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of the record: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/client"
 	"github.com/berth-project/berth/internal/agent/work/object"
 	"github.com/berth-project/berth/internal/agent/work/plan"
+	"github.com/berth-project/berth/internal/agent/work/remote"
 )
 
 // recordName returns the name of the record of a work.
@@ -36,9 +38,14 @@ func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork,
 		if err != nil {
 			return nil, err
 		}
+		maps.Copy(policy, c.marksOf())
+		policy[workv1.RecordManagerAnnotation] = remote.Writer(c.recordName(work.Name))
+		labels := map[string]string{}
+		maps.Copy(labels, work.Labels)
+		labels[workv1.RecordHubLabel] = hubLabel(c.HubHash)
 		record = &workv1.AppliedManifestWork{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: c.recordName(work.Name), Labels: work.Labels, Annotations: policy,
+				Name: c.recordName(work.Name), Labels: labels, Annotations: policy,
 				Finalizers: []string{workv1.AppliedManifestWorkFinalizer},
 			},
 			Spec: workv1.AppliedManifestWorkSpec{HubHash: c.HubHash, AgentID: c.AgentID, ManifestWorkName: work.Name},

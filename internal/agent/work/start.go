@@ -95,6 +95,7 @@ func (c *Controller) readAll(ctx context.Context, records *workv1.AppliedManifes
 	if err := c.holdMissing(ctx, records.Items); err != nil {
 		return err
 	}
+	c.foreign.store(c.Clock.Now(), c.ofOthers(records.Items))
 	for i := range records.Items {
 		record := &records.Items[i]
 		name, ours := strings.CutPrefix(record.Name, c.HubHash+"-")

@@ -28,6 +28,16 @@ func (m *member) onRecord(id object.ID, found *thing) bool {
 	return false
 }
 
+// listedByOther returns whether the record of another work has an object.
+func (m *member) listedByOther(name string, id object.ID, found *thing) bool {
+	for other, record := range m.records {
+		if other != name && slices.ContainsFunc(record, func(e Entry) bool { return e.ID == id && (e.UID == "" || e.UID == found.uid) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkPromises checks that each object that a work created is on a record, or is handed to a work that wants it.
 func (m *member) checkPromises() error {
 	for id, found := range m.things {

@@ -46,6 +46,8 @@ type member struct {
 	works        map[string]*simulatedWork
 	// faults is how likely a call fails, in percent.
 	faults int
+	// foreign is whether each work is of a hub of its own.
+	foreign bool
 	log    []string
 }
 
@@ -81,7 +83,7 @@ func TestHistories(t *testing.T) {
 	for seed := range uint64(histories) {
 		m := &member{
 			t: t, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e6, 0),
-			things: map[object.ID]*thing{}, records: map[string][]Entry{}, works: map[string]*simulatedWork{},
+			things: map[object.ID]*thing{}, records: map[string][]Entry{}, works: map[string]*simulatedWork{}, foreign: seed%3 == 0,
 		}
 		if err := m.play(); err != nil {
 			t.Fatalf("seed %d: %v\n%v", seed, err, m.log)
@@ -188,7 +190,9 @@ func (m *member) finalize() {
 func (m *member) edited(w *simulatedWork) *simulatedWork {
 	if w == nil {
 		w = &simulatedWork{created: m.now, applied: map[object.ID]Applied{}, failures: map[object.ID]Failure{}, since: map[Stage]time.Time{}}
-		w.denied = []right{nothing, nothing, nothing, nothing, write, readOrWrite}[m.random.IntN(6)]
+		if w.denied = []right{nothing, nothing, nothing, nothing, write, readOrWrite}[m.random.IntN(6)]; m.foreign {
+			w.denied = nothing // what another agent lists is left to it, also where it may not write
+		}
 	}
 	w.manifests, w.orphans = nil, m.random.IntN(5) == 0
 	for i, id := range ids() {
@@ -323,6 +327,10 @@ func (m *member) input(name string, w *simulatedWork) Input {
 			CreatedConcurrently: found.createdConcurrently(), Fields: fmt.Sprint(found.fields[name]), Terminating: found.terminating, Serving: true,
 		}
 	}
+	if m.foreign {
+		m.foreignRecords(name, in.Others)
+		return in
+	}
 	for other, ow := range m.works {
 		if other == name {
 			continue
@@ -349,6 +357,22 @@ func (m *member) input(name string, w *simulatedWork) Input {
 		}
 	}
 	return in
+}
+
+// foreignRecords adds what a work sees of the others where each is of a hub of its own: their records, and the marks of the objects.
+func (m *member) foreignRecords(name string, to map[object.ID][]Other) {
+	for other, record := range m.records {
+		if other == name {
+			continue
+		}
+		for _, e := range record {
+			o := Other{Work: other, Foreign: true, Recorded: true, Applied: e.Hash != "", UID: e.UID, Adopted: e.Adopted}
+			if found := m.things[e.ID]; found != nil {
+				o.Marked = found.owners[other] || found.label == other
+			}
+			to[e.ID] = append(to[e.ID], o)
+		}
+	}
 }
 
 // writes returns whether a manifest writes an object.
@@ -418,13 +442,17 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 		if found.label == name {
 			found.label = call.Successor
 		}
-		found.released = found.released || w.orphans
+		leftTo := call.Foreign != "" && !found.owners[call.Foreign] && found.label != call.Foreign // it did not apply it in time
+		found.released = found.released || w.orphans || leftTo
 	case Delete:
 		if found == nil || found.uid != call.Entry.UID || found.terminating {
 			return fmt.Errorf("%w: %s was deleted twice, or another object", errBoom, id)
 		}
 		if found.by == "" {
 			return fmt.Errorf("%w: %s of another client was deleted", errBoom, id)
+		}
+		if m.foreign && m.listedByOther(name, id, found) {
+			return fmt.Errorf("%w: %s was deleted, which another agent has on its record", errBoom, id)
 		}
 		if found.terminating = found.finalizer; !found.finalizer {
 			delete(m.things, id)

@@ -66,8 +66,9 @@ type Object struct {
 	InUse string
 }
 
-// Other is another work of this agent with the same object.
+// Other is another work of this agent with the same object, or the record of another agent.
 type Other struct {
+	// Work is the name of the work, or of the record where it is foreign.
 	Work    string
 	Created time.Time
 	// Hash is that of its manifest; empty where it does not write the object, or not any more.
@@ -82,6 +83,9 @@ type Other struct {
 	Removes bool
 	UID     string
 	Adopted bool
+	// Foreign is whether the record is that of another agent, as of another hub. What its work wishes is not known, so an object on its record
+	// is left to it. Marked is whether the object has the label of that record, or names it as its owner.
+	Foreign, Marked bool
 }
 
 // Applied is the result of an apply of this process.

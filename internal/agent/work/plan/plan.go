@@ -85,9 +85,20 @@ func (p *planner) leave() {
 		p.step.Gone = true
 		return
 	}
-	if left := p.remove(p.in.Record); len(left) == 0 && len(p.step.Calls) == 0 {
+	left := p.remove(p.in.Record)
+	switch {
+	case len(p.step.Calls) > 0:
+	case len(left) == 0:
 		p.step.Calls = []Call{{Verb: DeleteRecord}}
+	case slices.ContainsFunc(p.in.Record, func(entry Entry) bool { return !slices.Contains(left, entry) && p.listed(entry.ID) }):
+		slices.SortFunc(left, func(a, b Entry) int { return a.ID.Compare(b.ID) })
+		p.step.Calls = []Call{{Verb: WriteRecord, Entries: left}} // the other agent must not leave it to this work
 	}
+}
+
+// listed returns whether a record of another agent lists an object.
+func (p *planner) listed(id object.ID) bool {
+	return slices.ContainsFunc(p.in.Others[id], func(other Other) bool { return other.Foreign })
 }
 
 // candidates returns the manifests that may be applied, by rank, and whether the work still names an object. The others get

@@ -75,6 +75,7 @@ func (p *planner) removeOne(entry Entry) (stays, blocks bool) {
 		if !o.Labelled && !o.Owned {
 			return false, false
 		}
+		call.Foreign = p.heir(entry.ID, o.UID).Work
 		if call.Verb = Release; !entry.Adopted {
 			call.Successor = p.successor(entry.ID, o.UID)
 		}
@@ -111,6 +112,8 @@ func (p *planner) fate(entry Entry, o Object) fate {
 		return release
 	case o.Terminating:
 		return disappear
+	case p.heir(entry.ID, o.UID).Work != "":
+		return p.handover(entry.ID, p.heir(entry.ID, o.UID))
 	case p.expected(entry.ID): // it is released once the other work has applied it
 		return unread
 	default:
@@ -118,12 +121,37 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	}
 }
 
+// heir returns the record of another agent that lists an object, first one that has put its marks on it; empty without one.
+func (p *planner) heir(id object.ID, uid string) Other {
+	var out Other
+	for _, other := range p.in.Others[id] {
+		if other.Foreign && (other.UID == "" || other.UID == uid) && (out.Work == "" || other.holds() && !out.holds()) {
+			out = other
+		}
+	}
+	return out
+}
+
+// holds returns whether the record of another agent keeps an object for certain. What it created and has no mark of it is about to be
+// applied by that agent, or was just released by it.
+func (o *Other) holds() bool { return o.Marked || o.Adopted }
+
+// handover returns what becomes of an object that another agent has on its record. An object that it does not hold is left to it as well,
+// but only after the wait: of two works that go at one time, the last deletes what they share.
+func (p *planner) handover(id object.ID, heir Other) fate {
+	since, waits := p.in.Since[Stage{Rank: object.RankOf(id), Removing: true}]
+	if heir.holds() || waits && !p.in.Now.Before(since.Add(cmp.Or(p.in.RemovalWait, RemovalWait))) {
+		return release
+	}
+	return unread
+}
+
 // successor returns the first other work that has an object on its record, has applied it and keeps it; empty where no work does. Of two
 // works that drop an object, neither leaves it to the other.
 func (p *planner) successor(id object.ID, uid string) string {
 	var out string
 	for _, other := range p.in.Others[id] {
-		if other.Recorded && other.Applied && !other.Removes && other.UID == uid && (out == "" || other.Work < out) {
+		if !other.Foreign && other.Recorded && other.Applied && !other.Removes && other.UID == uid && (out == "" || other.Work < out) {
 			out = other.Work
 		}
 	}

@@ -48,6 +48,20 @@ func TestWhichWorkOwnsAnObject(t *testing.T) {
 			leaving: true,
 			other:   Other{Hash: "h", Refused: true, Recorded: true, Applied: true, UID: "u"}, verb: Release, successor: "old",
 		},
+		"the work goes, and another agent has applied the object": {
+			leaving: true,
+			other:   Other{Foreign: true, Marked: true, Recorded: true, Applied: true, UID: "u"}, verb: Release,
+		},
+		"the work goes, and another agent has adopted the object": {
+			leaving: true, other: Other{Foreign: true, Recorded: true, Adopted: true, UID: "u"}, verb: Release,
+		},
+		"the work goes, and another agent is about to apply the object, or has just released it": {
+			leaving: true, other: Other{Foreign: true, Recorded: true, UID: "u"},
+		},
+		"the work goes, and another agent lists the object that was there before": {
+			leaving: true, other: Other{Foreign: true, Recorded: true, Applied: true, UID: "before"}, verb: Delete,
+		},
+		"another agent has applied the object": {other: Other{Foreign: true, Recorded: true, Applied: true, UID: "u"}, verb: Apply},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.other.Work = "old"

@@ -32,8 +32,9 @@ type Call struct {
 	Manifest *object.Manifest
 	// Create is whether the object did not exist, Label whether it gets the label of the record.
 	Create, Label bool
-	// Successor is the work that gets the label of a released object; empty where no work has it.
-	Successor string
+	// Successor is the work that gets the label of a released object; empty where no work has it. Foreign is the record of another agent that
+	// keeps the object.
+	Successor, Foreign string
 	// Entries is what to store in the record.
 	Entries []Entry
 }

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
 // maxLost bounds the fields and the managers that Lost returns.
@@ -43,6 +45,13 @@ func Lost(before []byte, found *unstructured.Unstructured, manager string) (mana
 	slices.Sort(managers)
 	slices.Sort(fields)
 	return slices.Compact(managers), slices.Compact(fields)
+}
+
+// WithoutMarks returns the fields that a manifest may have: the label of the record and the owner references are those of agents.
+func WithoutMarks(fields []string) []string {
+	return slices.DeleteFunc(slices.Clone(fields), func(name string) bool {
+		return name == ".metadata.labels."+workv1.RecordLabel || strings.HasPrefix(name, ".metadata.ownerReferences")
+	})
 }
 
 // setOf parses managed fields. What cannot be parsed is empty.

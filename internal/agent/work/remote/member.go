@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -96,15 +97,18 @@ type Record struct {
 // Label returns the value of the label of a record.
 func Label(record string) string { return shortHash(record, 16) }
 
-// Manager returns the field manager with which a work writes an object.
-func Manager(work string, m *object.Manifest) string {
+// Writer returns the field manager of a record, or of a work whose record names none.
+func Writer(name string) string { return "work-agent-" + shortHash(name, 8) }
+
+// Manager returns the field manager with which a work writes an object. writer is the one that the work has where its manifest names none.
+func Manager(writer string, m *object.Manifest) string {
 	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply {
 		if apply != nil && apply.FieldManager != "" {
 			return apply.FieldManager
 		}
 		return "work-agent"
 	}
-	return "work-agent-" + shortHash(work, 8)
+	return writer
 }
 
 func shortHash(text string, length int) string {
@@ -112,16 +116,16 @@ func shortHash(text string, length int) string {
 	return hex.EncodeToString(sum[:])[:length]
 }
 
-// Apply creates or changes an object as the executor of the work, and returns what was stored. live is the object before; nil where it does
+// Apply creates or changes an object as the executor of the work, with the field manager writer, and returns what was stored. live is the object before; nil where it does
 // not exist.
 func (m *Member) Apply(
-	ctx context.Context, executor *workv1.ManifestWorkExecutor, work string, record Record, call plan.Call, live *unstructured.Unstructured,
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, writer string, record Record, call plan.Call, live *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	as, err := m.as(executor)
 	if err != nil {
 		return nil, err
 	}
-	to, manager := at(as, call.Entry.ID, call.Entry.Version), Manager(work, call.Manifest)
+	to, manager := at(as, call.Entry.ID, call.Entry.Version), Manager(writer, call.Manifest)
 	body, err := bodyOf(ctx, record, call, live, manager)
 	if err != nil {
 		return nil, err
@@ -168,7 +172,39 @@ func bodyOf(ctx context.Context, record Record, call plan.Call, live *unstructur
 	if !call.Entry.Adopted {
 		body.SetOwnerReferences([]metav1.OwnerReference{reference(record)})
 	}
+	keepMarks(body, live, record, manager)
 	return body, nil
+}
+
+// keepMarks keeps the marks of other records that the same field manager put on an object: an apply without them would take them away, and
+// the agents would contend for them. It must not put marks back that another agent has taken off since live was read.
+func keepMarks(body, live *unstructured.Unstructured, record Record, manager string) {
+	if live == nil {
+		return
+	}
+	managed := setOf(Managed(live, manager))
+	owners, kept := body.GetOwnerReferences(), false
+	for _, owner := range live.GetOwnerReferences() {
+		of := reference(record)
+		path := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(owner.UID)))
+		if owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.UID != of.UID && managed.Has(path) {
+			owners, kept = append(owners, owner), true
+		}
+	}
+	labels, label := body.GetLabels(), live.GetLabels()[workv1.RecordLabel]
+	if labels[workv1.RecordLabel] == "" && label != "" && label != Label(record.Name) &&
+		managed.Has(fieldpath.MakePathOrDie("metadata", "labels", workv1.RecordLabel)) {
+		labels = maps.Clone(labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[workv1.RecordLabel], kept = label, true
+	}
+	if kept {
+		body.SetOwnerReferences(owners)
+		body.SetLabels(labels)
+		body.SetResourceVersion(live.GetResourceVersion())
+	}
 }
 
 func reference(record Record) metav1.OwnerReference {

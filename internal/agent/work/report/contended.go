@@ -11,7 +11,11 @@ import (
 )
 
 // Rival is a client that changes fields which the agent puts back: the names of its field managers and of the fields, and no values.
-type Rival struct{ Managers, Fields []string }
+type Rival struct {
+	Managers, Fields []string
+	// Record is the record of another agent that has the object too; empty without one.
+	Record string
+}
 
 // setContended reports another client that changes the object again and again.
 func (b *built) setContended(m Manifest, work Work) {
@@ -33,6 +37,9 @@ func (r Rival) message() string {
 	if len(r.Fields) > 0 {
 		what = list(r.Fields)
 	}
-	return cut(who+" changes "+what+" again and again. The agent puts them back, less and less often. "+
-		"Let one client write them: remove them from the manifest, or name them in ignoreFields", maxManifestMessage)
+	advice := "Let one client write them: remove them from the manifest, or name them in ignoreFields"
+	if r.Record != "" {
+		advice = "The AppliedManifestWork " + r.Record + " has the object too: deliver it from one hub, or with equal manifests"
+	}
+	return cut(who+" changes "+what+" again and again. The agent puts them back, less and less often. "+advice, maxManifestMessage)
 }
