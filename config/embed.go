@@ -19,7 +19,7 @@ var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
 //
-//go:embed crd/member/*.yaml work/*.yaml
+//go:embed crd/member/*.yaml member/*.yaml work/*.yaml
 var memberFiles embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
@@ -32,6 +32,12 @@ func CRDs() fs.FS {
 // YAML files, one definition each, at the root of the file system. A hub does not install them. The files are read-only.
 func MemberCRDs() fs.FS {
 	return subFolder(memberFiles, "crd/member")
+}
+
+// MemberGuard returns the policies that protect the records of works on a member, in guard.yaml at the root of the file system. They need
+// Kubernetes 1.30. A hub does not install them. The files are read-only.
+func MemberGuard() fs.FS {
+	return subFolder(memberFiles, "member")
 }
 
 // Work returns the permissions of an agent on its member: records.yaml for the records of works, and the profiles bound.yaml and

@@ -131,6 +131,10 @@ func (s *session) works(uid string) (*work.Controller, error) {
 			s.process.health.note("works", message)
 			s.status.EvictionsHeld(status.Held{Message: message})
 		},
+		Undefined: func(message string) {
+			s.process.health.note("records", message)
+			s.status.RecordsUndefined(status.Undefined{Message: message})
+		},
 	}, nil
 }
 

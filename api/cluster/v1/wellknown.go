@@ -21,6 +21,9 @@ const (
 	// ManagedClusterConditionWorkEvictionHeld is True while the objects of works stay on the member, although the hub has lost the works:
 	// it has lost so many at once that a person must allow it.
 	ManagedClusterConditionWorkEvictionHeld = "WorkEvictionHeld"
+	// ManagedClusterConditionWorkRecordsMissing is True while the member cannot store the records of works, because their definition is missing
+	// or being deleted there. Works that change wait for it.
+	ManagedClusterConditionWorkRecordsMissing = "WorkRecordsMissing"
 	// ManagedClusterConditionCertificateRotated reports whether the agent renewed its client certificate.
 	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
 	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
@@ -57,6 +60,10 @@ const (
 	ReasonWorksLost = "WorksLost"
 	// ReasonWorksReturned goes with WorkEvictionHeld=False.
 	ReasonWorksReturned = "WorksReturned"
+	// ReasonDefinitionMissing goes with WorkRecordsMissing=True.
+	ReasonDefinitionMissing = "DefinitionMissing"
+	// ReasonDefinitionReturned goes with WorkRecordsMissing=False.
+	ReasonDefinitionReturned = "DefinitionReturned"
 	// ReasonClaimsComplete goes with ClaimsTruncated=False.
 	ReasonClaimsComplete = "ClaimsComplete"
 	// ReasonClientCertificateUpdated goes with ClusterCertificateRotated=True.

@@ -72,6 +72,8 @@ const (
 	// RecordHubURLAnnotation and RecordClusterAnnotation name the hub and the cluster of a record.
 	RecordHubURLAnnotation  = "berth-project.io/hub-url"
 	RecordClusterAnnotation = "berth-project.io/cluster"
+	// RecordAgentAnnotation is the user of the agent on the member. Only this user may delete the record.
+	RecordAgentAnnotation = "berth-project.io/agent"
 	// RecordManagerAnnotation is the field manager with which the work of a record writes its objects. Records of older agents lack it.
 	RecordManagerAnnotation = "berth-project.io/field-manager"
 )

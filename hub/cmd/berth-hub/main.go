@@ -31,7 +31,7 @@ func wiring() cli.Config {
 		ManagerUser:   "system:serviceaccount:berth-system:berth",
 		ManagerGroups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},
 
-		MemberManifests: []fs.FS{config.MemberCRDs()},
+		MemberManifests: []fs.FS{config.MemberCRDs(), config.MemberGuard()},
 		Agent:           runAgent,
 		Components:      components(),
 	}

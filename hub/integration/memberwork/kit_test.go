@@ -37,8 +37,8 @@ const ocmInterval = 200 * time.Millisecond
 // fixture is one cluster: its namespace on the hub, one of the same name on the member, and its agent.
 type fixture struct {
 	t *testing.T
-	// at is the hub.
-	at *hubtest.Hub
+	// at is the hub, to the member.
+	at, to *hubtest.Hub
 	// cluster names the cluster, and the namespace on the member.
 	cluster string
 	// hub and on are clients of administrators of the hub and of the member.
@@ -57,6 +57,8 @@ type fixture struct {
 	// held is what the agent reports about held evictions, metrics what it counts.
 	held    held
 	metrics *metrics.Metrics
+	// undefined is why the member cannot store records.
+	undefined held
 }
 
 // held is the last message about held evictions; nil before the first.
@@ -81,7 +83,15 @@ func newFixture(t *testing.T) *fixture {
 // newFixtureOn returns a cluster of a hub, with a running agent.
 func newFixtureOn(t *testing.T, at *hubtest.Hub) *fixture {
 	t.Helper()
-	f := &fixture{t: t, at: at, hub: kit.New(t, at), on: kit.New(t, member), requests: &recorder{}, metrics: metrics.New()}
+	return newFixtureBetween(t, at, member, nil)
+}
+
+// newFixtureBetween returns a cluster of a hub and a member, with a running agent of an identity; nil is an administrator.
+func newFixtureBetween(t *testing.T, at, to *hubtest.Hub, identity *rest.Config) *fixture {
+	t.Helper()
+	f := &fixture{
+		t: t, at: at, to: to, hub: kit.New(t, at), on: kit.New(t, to), requests: &recorder{}, metrics: metrics.New(), identity: identity,
+	}
 	f.cluster = at.Namespace(t)
 	f.url = f.cluster
 	f.create(f.on, kit.Namespace(f.cluster))
@@ -97,7 +107,7 @@ func (f *fixture) start() {
 		f.stop()
 	}
 	toHub := f.at.ConfigFor(f.t, registration.AgentUser(f.cluster, "a1"), registration.AgentGroup(f.cluster), registration.AgentsGroup)
-	toMember := member.Config()
+	toMember := f.to.Config()
 	if f.identity != nil {
 		toMember = rest.CopyConfig(f.identity)
 	}
@@ -113,7 +123,7 @@ func (f *fixture) start() {
 		Hub: onHub, Records: records, Member: objects, Cluster: f.cluster, HubHash: work.HubHash(f.url), AgentID: f.cluster,
 		EvictionGrace: f.grace, OlderData: &f.older,
 		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store,
-		Metrics: f.metrics,
+		Metrics: f.metrics, Undefined: f.undefined.Store,
 		Log:     slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))

@@ -25,7 +25,12 @@ type Report struct {
 	Renewal *Renewal
 	// Held is what the brake on evictions holds; nil while that is not known.
 	Held *Held
+	// Undefined is why the member cannot store the records of works; nil while that is not known.
+	Undefined *Undefined
 }
+
+// Undefined is why the member cannot store the records of works. An empty message is that it can.
+type Undefined struct{ Message string }
 
 // Held is what the brake on evictions holds. An empty message is nothing.
 type Held struct{ Message string }
@@ -72,6 +77,10 @@ func Conditions(stored []metav1.Condition, report Report, now time.Time) []metav
 	if report.Held != nil {
 		onlyWhileTrue(clusterv1.ManagedClusterConditionWorkEvictionHeld, report.Held.Message, clusterv1.ReasonWorksLost,
 			clusterv1.ReasonWorksReturned, "The eviction of no work is held")
+	}
+	if report.Undefined != nil {
+		onlyWhileTrue(clusterv1.ManagedClusterConditionWorkRecordsMissing, report.Undefined.Message, clusterv1.ReasonDefinitionMissing,
+			clusterv1.ReasonDefinitionReturned, "The member stores the records of works")
 	}
 	switch {
 	case report.Renewal == nil:

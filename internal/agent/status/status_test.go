@@ -107,6 +107,12 @@ func TestConditions(t *testing.T) {
 			Report{Held: &Held{}},
 			[]string{"WorkEvictionHeld=False", "ManagedClusterJoined=True"},
 		},
+		"the member stores no records": {
+			nil,
+			Report{Undefined: &Undefined{Message: "it is being deleted"}},
+			[]string{"ManagedClusterJoined=True", "WorkRecordsMissing=True"},
+		},
+		"the member stores records": {nil, Report{Undefined: &Undefined{}}, []string{"ManagedClusterJoined=True"}},
 		"it is not known what is held": {[]metav1.Condition{held}, Report{}, []string{"WorkEvictionHeld=True", "ManagedClusterJoined=True"}},
 		"the certificate was renewed": {
 			nil,

@@ -77,6 +77,8 @@ type Writer struct {
 	mu      sync.Mutex
 	renewal *Renewal
 	held    *Held
+	// undefined is why the member cannot store the records of works.
+	undefined *Undefined
 }
 
 // Renewed reports the outcome of a renewal of the certificate.
@@ -98,11 +100,22 @@ func (w *Writer) EvictionsHeld(held Held) {
 	}
 }
 
-// outcomes returns the last renewal, and what the brake on evictions holds.
-func (w *Writer) outcomes() (*Renewal, *Held) {
+// RecordsUndefined reports why the member cannot store the records of works.
+func (w *Writer) RecordsUndefined(outcome Undefined) {
+	w.mu.Lock()
+	changed := w.undefined == nil || *w.undefined != outcome
+	w.undefined = &outcome
+	w.mu.Unlock()
+	if changed {
+		w.wake.Send()
+	}
+}
+
+// outcomes returns what other parts of the agent have reported.
+func (w *Writer) outcomes() (*Renewal, *Held, *Undefined) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.renewal, w.held
+	return w.renewal, w.held, w.undefined
 }
 
 // Run reports until the context ends.
@@ -156,7 +169,7 @@ func (w *Writer) sync(ctx context.Context) (time.Duration, error) {
 	}
 	stored := newest(state.Cluster, w.last)
 	report, facts := Report{Health: w.Member.Health()}, w.Member.Facts()
-	report.Renewal, report.Held = w.outcomes()
+	report.Renewal, report.Held, report.Undefined = w.outcomes()
 	claims, omitted := Claims(facts)
 	if facts.Complete {
 		report.Omitted = &omitted

@@ -54,16 +54,21 @@ type Controller struct {
 	// Report receives the last failure, for the health page; nil after a success.
 	Report func(error)
 	// Held receives why the objects of works stay that the hub has lost; empty when none do.
-	Held    func(message string)
-	Metrics *metrics.Metrics
-	Log     *slog.Logger
+	Held func(message string)
+	// Undefined receives why the member cannot store the records of works; empty where it can. It may be nil.
+	Undefined func(message string)
+	Metrics   *metrics.Metrics
+	Log       *slog.Logger
 
 	queue *queue.Queue
 	works *works
 	watch *watches
 
 	definitions definitions
-	foreign     foreign
+	// account is the user of the agent on the member; empty where it is not known.
+	account   string
+	undefined undefined
+	foreign   foreign
 	// foreignReads lets works that go at one time share a read.
 	foreignReads sync.Mutex
 
@@ -126,6 +131,8 @@ type state struct {
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool
+	// former is a record that was being deleted and was released, to be made anew; nil without one. Only the worker of the work uses it.
+	former *workv1.AppliedManifestWork
 	// decided is whether the agent has decided about an eviction, held whether it is held, and heldBy the reason on the record, if any.
 	decided, held bool
 	heldBy        string
@@ -162,11 +169,13 @@ func (c *Controller) runAlone(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.works.run(ctx) })
 	running.Go(func() { c.awaitOCM(ctx); stop() })
+	c.undefined = newUndefined()
 	running.Go(func() { c.hubEvents.Run(ctx) })
 	running.Go(func() { c.memberEvents.Run(ctx) })
 	if c.start(ctx) {
 		c.reportHeld()
 		running.Go(func() { c.watchRecords(ctx) })
+		running.Go(func() { c.keepDefined(ctx) })
 		c.queue.Run(ctx, workers, c.sync)
 	}
 	stop()

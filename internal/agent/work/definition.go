@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
-	"github.com/berth-project/berth/internal/agent/client"
 )
 
 // DefinitionGoneAnnotation on a record names the definition that went together with the work. The objects stay, and the work that is made
@@ -161,27 +160,19 @@ func (p *pass) annotate(key, value string) error {
 	if p.record == nil || p.record.Annotations[key] == value {
 		return nil
 	}
-	stored, err := p.controller.annotate(p.ctx, p.record, key, value)
-	if err == nil {
-		p.record = stored
-	}
+	return p.patchMetadata(map[string]any{"annotations": map[string]any{key: orNull(value)}})
+}
+
+// annotate stores an annotation of a record; empty removes it.
+func (c *Controller) annotate(ctx context.Context, record *workv1.AppliedManifestWork, key, value string) error {
+	_, err := c.patchMetadata(ctx, record, map[string]any{"annotations": map[string]any{key: orNull(value)}})
 	return err
 }
 
-// annotate stores an annotation of a record, and returns the record as it is stored.
-func (c *Controller) annotate(ctx context.Context, record *workv1.AppliedManifestWork, key, value string) (
-	*workv1.AppliedManifestWork, error,
-) {
-	var wanted any
-	if value != "" {
-		wanted = value
+// orNull returns a value of a merge patch; null for empty, which removes it.
+func orNull(value string) any {
+	if value == "" {
+		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": record.UID, "annotations": map[string]any{key: wanted},
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the annotations of the record: %w", err)
-	}
-	stored := &workv1.AppliedManifestWork{}
-	return stored, c.Records.Patch(ctx, client.AppliedManifestWork(record.Name), patch, stored) //nolint:wrapcheck // the client names the record
+	return value
 }

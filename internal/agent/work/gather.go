@@ -88,7 +88,7 @@ func (p *pass) publish() {
 
 // known returns the entries of the record, with what this process has applied since they were stored.
 func (p *pass) known() []plan.Entry {
-	entries := entriesOf(p.record)
+	entries := p.entries()
 	for i, entry := range entries {
 		if applied, ok := p.state.applied[entry.ID]; ok && (entry.UID == "" || entry.UID == applied.UID) {
 			entries[i].UID, entries[i].Hash = applied.UID, applied.Hash
@@ -116,14 +116,14 @@ func (p *pass) readObjects() {
 		}
 		p.readObject(m.ID, m.Kind.Version, p.executor())
 	}
-	for _, entry := range entriesOf(p.record) {
+	for _, entry := range p.entries() {
 		p.readObject(entry.ID, entry.Version, p.executor())
 	}
 }
 
 func (p *pass) executor() *workv1.ManifestWorkExecutor {
 	if p.work == nil {
-		return executorOf(p.record)
+		return executorOf(cmp.Or(p.record, p.state.former))
 	}
 	return p.work.Spec.Executor
 }
@@ -185,7 +185,7 @@ func (p *pass) store(id object.ID, found *unstructured.Unstructured) {
 func (p *pass) input() plan.Input {
 	in := plan.Input{
 		Now: p.controller.Clock.Now(), Work: p.name, Leaving: p.leaving, Manifests: p.manifests, Orphan: p.orphans(),
-		Recorded: p.record != nil, Record: entriesOf(p.record), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
+		Recorded: p.record != nil, Record: p.entries(), Objects: map[object.ID]plan.Object{}, Unread: p.unread,
 		Others: map[object.ID][]plan.Other{}, Applied: p.state.applied, Failures: p.state.failures, Contentions: map[object.ID]plan.Contention{},
 		Since: p.state.since, RemovalWait: p.controller.DeletionWait,
 	}

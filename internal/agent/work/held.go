@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -106,8 +108,17 @@ func (c *Controller) aboutCluster() corev1.ObjectReference {
 
 // watchRecords looks at a work as soon as an administrator annotates or deletes its record, until the context ends.
 func (c *Controller) watchRecords(ctx context.Context) {
+	source := c.Member.Records()
+	list := source.ListWithContextFunc
+	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		out, err := list(ctx, options)
+		if apierrors.IsNotFound(err) { // the definition is gone
+			c.undefined.suspect()
+		}
+		return out, err
+	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: c.Member.Records(), ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyRecord,
+		ListerWatcher: source, ObjectType: &metav1.PartialObjectMetadata{}, Transform: onlyRecord,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: c.touchedForeign,
 			UpdateFunc: func(before, after any) {

@@ -33,7 +33,7 @@ func (c *Controller) holdMissing(ctx context.Context, records []workv1.AppliedMa
 		if record.Annotations[EvictionHeldAnnotation] != "" || record.Annotations[AllowEvictionAnnotation] == "true" {
 			continue
 		}
-		if _, err := c.annotate(ctx, record, EvictionHeldAnnotation, *reason); err != nil {
+		if err := c.annotate(ctx, record, EvictionHeldAnnotation, *reason); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,17 @@ func (c *Controller) pass(ctx context.Context, name string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	p.publish()
+	if err = p.sign(); err != nil {
+		return time.Time{}, err
+	}
+	if p.work == nil || p.work.DeletionTimestamp == nil || p.record == nil {
+		if err := p.remake(); err != nil {
+			return time.Time{}, err
+		}
+	}
 	switch {
+	case p.record == nil && p.state.former != nil && (p.work == nil || p.work.DeletionTimestamp != nil):
+		return c.Clock.Now().Add(undefinedInterval), nil // its objects are known from its former record only
 	case p.work == nil && p.record == nil:
 		p.moved("")
 		c.forget(name)
@@ -83,6 +93,9 @@ func (p *pass) keep() (time.Time, error) {
 		return time.Time{}, err
 	}
 	step, err := p.steps()
+	if p.unrecorded(err) {
+		step, err = p.withoutRecord(step, err), nil
+	}
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -1,10 +1,12 @@
 package work
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/agent/client"
@@ -44,12 +46,7 @@ func policyOf(work *workv1.ManifestWork) (map[string]string, error) {
 	return out, nil
 }
 
-// marksOf returns the annotations by which others know of whom a record is.
-func (c *Controller) marksOf() map[string]string {
-	return map[string]string{workv1.RecordClusterAnnotation: c.Cluster, workv1.RecordHubURLAnnotation: c.Hub.Server()}
-}
-
-// storePolicy keeps on its record the executor and the deletion policy of the work, and of which agent the record is.
+// storePolicy keeps the executor and the deletion policy of the work on its record.
 func (p *pass) storePolicy() error {
 	if p.record == nil {
 		return nil
@@ -58,34 +55,81 @@ func (p *pass) storePolicy() error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(want, p.controller.marksOf())
-	change := map[string]any{}
-	for _, key := range []string{executorKey, deleteOptionKey, workv1.RecordClusterAnnotation, workv1.RecordHubURLAnnotation} {
-		is, has := p.record.Annotations[key]
+	change := changed(p.record.Annotations, want, executorKey, deleteOptionKey)
+	if len(change) == 0 {
+		return nil
+	}
+	return p.patchMetadata(map[string]any{"annotations": change})
+}
+
+// changed returns which annotations a record must get, with nil for those that it must lose.
+func changed(is, want map[string]string, keys ...string) map[string]any {
+	out := map[string]any{}
+	for _, key := range keys {
+		before, has := is[key]
 		text, wanted := want[key]
 		switch {
-		case wanted && (!has || is != text):
-			change[key] = text
+		case wanted && (!has || before != text):
+			out[key] = text
 		case !wanted && has:
-			change[key] = nil
+			out[key] = nil
 		}
 	}
+	return out
+}
+
+// patchMetadata merges labels and annotations into the record.
+func (p *pass) patchMetadata(metadata map[string]any) error {
+	stored, err := p.controller.patchMetadata(p.ctx, p.record, metadata)
+	if err == nil {
+		p.record = stored
+	}
+	return err
+}
+
+// patchMetadata merges labels and annotations into a record, and returns the record as it is stored.
+func (c *Controller) patchMetadata(ctx context.Context, record *workv1.AppliedManifestWork, metadata map[string]any) (
+	*workv1.AppliedManifestWork, error,
+) {
+	metadata["uid"] = record.UID
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the metadata of the record: %w", err)
+	}
+	stored := &workv1.AppliedManifestWork{}
+	return stored, c.Records.Patch(ctx, client.AppliedManifestWork(record.Name), patch, stored) //nolint:wrapcheck // the client names the record
+}
+
+// marks returns the annotations by which others know of whom a record is. An agent that does not know its user on the member leaves that out.
+func (c *Controller) marks() map[string]string {
+	out := map[string]string{workv1.RecordClusterAnnotation: c.Cluster, workv1.RecordHubURLAnnotation: c.Hub.Server()}
+	if c.account != "" {
+		out[workv1.RecordAgentAnnotation] = c.account
+	}
+	return out
+}
+
+// sign keeps on the record of whom it is. The policies of the member let nobody else delete it.
+func (p *pass) sign() error {
+	if p.record == nil {
+		return nil
+	}
+	change := changed(p.record.Annotations, p.controller.marks(), workv1.RecordClusterAnnotation, workv1.RecordHubURLAnnotation,
+		workv1.RecordAgentAnnotation)
 	label := hubLabel(p.controller.HubHash)
 	if len(change) == 0 && p.record.Labels[workv1.RecordHubLabel] == label {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": p.record.UID, "annotations": change, "labels": map[string]any{workv1.RecordHubLabel: label},
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding the annotations of the record: %w", err)
+	return p.patchMetadata(map[string]any{"annotations": change, "labels": map[string]any{workv1.RecordHubLabel: label}})
+}
+
+// readAccount reads the user of the agent on the member. Members before Kubernetes 1.28 do not serve it.
+func (c *Controller) readAccount(ctx context.Context) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Records.Create(ctx, client.SelfSubjectReview(), &authenticationv1.SelfSubjectReview{}, review); err != nil {
+		c.Log.Warn("the agent does not know its user on the member: the policies of the member do not protect its records", "error", err)
 	}
-	stored := &workv1.AppliedManifestWork{}
-	if err := p.controller.Records.Patch(p.ctx, client.AppliedManifestWork(p.record.Name), patch, stored); err != nil {
-		return err //nolint:wrapcheck // the client names the record
-	}
-	p.record = stored
-	return nil
+	c.account = review.Status.UserInfo.Username
 }
 
 // executorOf returns the executor on a record; nil is the agent itself.

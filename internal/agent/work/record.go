@@ -38,7 +38,7 @@ func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork,
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(policy, c.marksOf())
+		maps.Copy(policy, c.marks())
 		policy[workv1.RecordManagerAnnotation] = remote.Writer(c.recordName(work.Name))
 		labels := map[string]string{}
 		maps.Copy(labels, work.Labels)
@@ -50,8 +50,8 @@ func (c *Controller) writeRecord(ctx context.Context, work *workv1.ManifestWork,
 			},
 			Spec: workv1.AppliedManifestWorkSpec{HubHash: c.HubHash, AgentID: c.AgentID, ManifestWorkName: work.Name},
 		}
-		if err := c.Records.Create(ctx, client.AppliedManifestWork(""), record, record); err != nil {
-			return nil, err //nolint:wrapcheck // the client names the record
+		if err := c.createRecord(ctx, record); err != nil {
+			return nil, err
 		}
 	}
 	resources := make([]workv1.AppliedManifestResourceMeta, 0, len(entries))

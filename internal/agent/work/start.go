@@ -34,7 +34,9 @@ func (c *Controller) start(ctx context.Context) bool {
 		switch {
 		case err != nil:
 		case records != nil:
+			c.readAccount(ctx)
 			if err = c.readAll(ctx, records); err == nil {
+				c.reportUndefined("")
 				return true
 			}
 		case c.works.empty():
@@ -46,6 +48,7 @@ func (c *Controller) start(ctx context.Context) bool {
 		}
 		if err != nil {
 			c.Log.Warn("works are not delivered", "error", err)
+			c.reportUndefined("No work is delivered, because the member stores no records of works: " + err.Error())
 		}
 		_ = backoff.Sleep(ctx, c.Clock, again) // the loop ends with the context
 	}

@@ -53,6 +53,9 @@ func Uninstall(ctx context.Context, member client.Client) error {
 	if err := denyWorks(ctx, member, recordsFile, boundFile, adminFile); err != nil {
 		return err
 	}
+	if err := unguardRecords(ctx, member); err != nil {
+		return err
+	}
 	shared := metav1.ObjectMeta{Name: agentRole}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: shared}, &rbacv1.ClusterRole{ObjectMeta: shared},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,7 @@ const (
 	recordsFile = "records.yaml"
 	boundFile   = ProfileBound + ".yaml"
 	adminFile   = ProfileAdmin + ".yaml"
+	guardFile   = "guard.yaml"
 	// lookAhead is how many bytes of a file are read to find out whether it is YAML.
 	lookAhead = 4 << 10
 )
@@ -45,6 +47,37 @@ func allowWorks(ctx context.Context, member client.Client, profile string) error
 			if err := allow(ctx, member, object, file == boundFile); err != nil {
 				return fmt.Errorf("applying %s %s to the member: %w", object.GetKind(), object.GetName(), err)
 			}
+		}
+	}
+	return guardRecords(ctx, member)
+}
+
+// guardRecords applies the policies that protect the records of works. A member that is older than Kubernetes 1.30 has none.
+func guardRecords(ctx context.Context, member client.Client) error {
+	objects, err := objectsOf(config.MemberGuard(), guardFile)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := allow(ctx, member, object, false); err != nil && !withoutPolicies(err) {
+			return fmt.Errorf("applying %s %s to the member: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// withoutPolicies returns whether a member does not serve admission policies.
+func withoutPolicies(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// unguardRecords deletes the policies from a member.
+func unguardRecords(ctx context.Context, member client.Client) error {
+	objects, err := objectsOf(config.MemberGuard(), guardFile)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := member.Delete(ctx, object); err != nil && !withoutPolicies(err) {
+			return fmt.Errorf("deleting %s %s from the member: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
@@ -79,10 +112,13 @@ func denyWorks(ctx context.Context, member client.Client, files ...string) error
 }
 
 // permissions returns the objects of a file of config/work.
-func permissions(file string) ([]*unstructured.Unstructured, error) {
-	text, err := fs.ReadFile(config.Work(), file)
+func permissions(file string) ([]*unstructured.Unstructured, error) { return objectsOf(config.Work(), file) }
+
+// objectsOf returns the objects of a file.
+func objectsOf(files fs.FS, file string) ([]*unstructured.Unstructured, error) {
+	text, err := fs.ReadFile(files, file)
 	if err != nil {
-		return nil, fmt.Errorf("reading config/work: %w", err)
+		return nil, fmt.Errorf("reading the manifests of members: %w", err)
 	}
 	var out []*unstructured.Unstructured
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), lookAhead); ; {
@@ -92,7 +128,7 @@ func permissions(file string) ([]*unstructured.Unstructured, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("parsing config/work/%s: %w", file, err)
+			return nil, fmt.Errorf("parsing the manifest %s of members: %w", file, err)
 		}
 		out = append(out, object)
 	}

@@ -187,7 +187,7 @@ func keepMarks(body, live *unstructured.Unstructured, record Record, manager str
 	for _, owner := range live.GetOwnerReferences() {
 		of := reference(record)
 		path := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(owner.UID)))
-		if owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.UID != of.UID && managed.Has(path) {
+		if owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.Name != of.Name && managed.Has(path) {
 			owners, kept = append(owners, owner), true
 		}
 	}
@@ -261,22 +261,54 @@ func (m *Member) Release(
 	if err != nil {
 		return err
 	}
+	owners := ownersWithout(found, record)
+	var label any
+	if successor != "" {
+		label = Label(successor)
+	}
+	header := map[string]any{"uid": found.GetUID(), "resourceVersion": found.GetResourceVersion(), "ownerReferences": owners}
+	if _, has := found.GetAnnotations()[CreatedByAnnotation]; has {
+		header["annotations"] = map[string]any{CreatedByAnnotation: nil}
+	}
+	if found.GetLabels()[workv1.RecordLabel] == Label(record.Name) {
+		header["labels"] = map[string]any{workv1.RecordLabel: label}
+	}
+	_, err = patchHeader(ctx, at(as, entry.ID, entry.Version), entry.ID.Name, header, updateManager)
+	return err
+}
+
+// CreatedByAnnotation is on an object without an owner reference that a work created: its record was being deleted. Its value is the label of
+// the record, which may be made anew.
+const CreatedByAnnotation = "berth-project.io/created-by"
+
+// Disown takes the owner reference to a record off an object, as an executor. The label stays. An object that the work created is marked,
+// so that the record that is made anew finds it.
+func (m *Member) Disown(
+	ctx context.Context, executor *workv1.ManifestWorkExecutor, record Record, found *unstructured.Unstructured, entry plan.Entry,
+) error {
+	as, err := m.as(executor)
+	if err != nil {
+		return err
+	}
+	header := map[string]any{
+		"uid": found.GetUID(), "resourceVersion": found.GetResourceVersion(), "ownerReferences": ownersWithout(found, record),
+	}
+	if !entry.Adopted {
+		header["annotations"] = map[string]any{CreatedByAnnotation: Label(record.Name)}
+	}
+	_, err = patchHeader(ctx, at(as, entry.ID, entry.Version), entry.ID.Name, header, updateManager)
+	return err
+}
+
+// ownersWithout returns the owners of an object without a record.
+func ownersWithout(found *unstructured.Unstructured, record Record) []metav1.OwnerReference {
 	owners := make([]metav1.OwnerReference, 0, len(found.GetOwnerReferences()))
 	for _, owner := range found.GetOwnerReferences() {
 		if owner.UID != record.UID {
 			owners = append(owners, owner)
 		}
 	}
-	var label any
-	if successor != "" {
-		label = Label(successor)
-	}
-	header := map[string]any{"uid": found.GetUID(), "resourceVersion": found.GetResourceVersion(), "ownerReferences": owners}
-	if found.GetLabels()[workv1.RecordLabel] == Label(record.Name) {
-		header["labels"] = map[string]any{workv1.RecordLabel: label}
-	}
-	_, err = patchHeader(ctx, at(as, entry.ID, entry.Version), entry.ID.Name, header, updateManager)
-	return err
+	return owners
 }
 
 // as returns a client with the identity of an executor; nil is the agent itself.

@@ -29,7 +29,7 @@ func Observe(found *unstructured.Unstructured, record Record, manager string) pl
 		Named: slices.ContainsFunc(found.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 			of := reference(record)
 			return owner.APIVersion == of.APIVersion && owner.Kind == of.Kind && owner.Name == of.Name
-		}),
+		}) || found.GetAnnotations()[CreatedByAnnotation] == Label(record.Name),
 		CreatedConcurrently: createdBefore(found, record),
 		Fields:              fieldsHash(found, manager),
 		Terminating:         found.GetDeletionTimestamp() != nil,
