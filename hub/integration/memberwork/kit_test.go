@@ -124,7 +124,7 @@ func (f *fixture) start() {
 		EvictionGrace: f.grace, OlderData: &f.older,
 		OCMInterval: ocmInterval, Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Report: func(error) {}, Held: f.held.Store,
 		Metrics: f.metrics, Undefined: f.undefined.Store,
-		Log:     slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan struct{})

@@ -112,7 +112,7 @@ func TestConditions(t *testing.T) {
 			Report{Undefined: &Undefined{Message: "it is being deleted"}},
 			[]string{"ManagedClusterJoined=True", "WorkRecordsMissing=True"},
 		},
-		"the member stores records": {nil, Report{Undefined: &Undefined{}}, []string{"ManagedClusterJoined=True"}},
+		"the member stores records":    {nil, Report{Undefined: &Undefined{}}, []string{"ManagedClusterJoined=True"}},
 		"it is not known what is held": {[]metav1.Condition{held}, Report{}, []string{"WorkEvictionHeld=True", "ManagedClusterJoined=True"}},
 		"the certificate was renewed": {
 			nil,

@@ -163,12 +163,16 @@ func (p *pass) refreshForeign() {
 	}
 }
 
-// concernsOthers returns whether a step may delete or adopt what another agent has on its record.
-func (p *pass) concernsOthers(step plan.Step) bool {
+// othersChanged reads the records of other agents before a step that may delete or adopt what they list, and returns whether they have
+// changed since the step began.
+func (p *pass) othersChanged(step plan.Step, begun time.Time) (bool, error) {
 	before := entriesOf(p.record)
-	return slices.ContainsFunc(step.Calls, func(call plan.Call) bool {
+	if !slices.ContainsFunc(step.Calls, func(call plan.Call) bool {
 		return call.Verb == plan.Delete || call.Verb == plan.WriteRecord && len(newlyAdopted(before, call.Entries)) > 0
-	})
+	}) {
+		return false, nil
+	}
+	return p.controller.readForeign(p.ctx, begun)
 }
 
 // newlyAdopted returns the entries that were not adopted before.

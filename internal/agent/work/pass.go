@@ -197,13 +197,10 @@ func (p *pass) steps() (plan.Step, error) {
 			}
 			return step, p.ctx.Err()
 		}
-		if p.concernsOthers(step) {
-			if changed, err := p.controller.readForeign(p.ctx, begun); err != nil || changed {
-				if err != nil {
-					return step, err
-				}
-				continue
-			}
+		if changed, err := p.othersChanged(step, begun); err != nil {
+			return step, err
+		} else if changed {
+			continue
 		}
 		for _, call := range step.Calls {
 			if err := p.execute(call); err != nil {

@@ -112,7 +112,9 @@ func denyWorks(ctx context.Context, member client.Client, files ...string) error
 }
 
 // permissions returns the objects of a file of config/work.
-func permissions(file string) ([]*unstructured.Unstructured, error) { return objectsOf(config.Work(), file) }
+func permissions(file string) ([]*unstructured.Unstructured, error) {
+	return objectsOf(config.Work(), file)
+}
 
 // objectsOf returns the objects of a file.
 func objectsOf(files fs.FS, file string) ([]*unstructured.Unstructured, error) {

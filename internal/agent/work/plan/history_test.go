@@ -48,7 +48,7 @@ type member struct {
 	faults int
 	// foreign is whether each work is of a hub of its own.
 	foreign bool
-	log    []string
+	log     []string
 }
 
 type simulatedWork struct {
