@@ -99,8 +99,9 @@ func TestADroppedNamespaceThatOthersUseStays(t *testing.T) {
 	}
 }
 
-// TestANamespaceThatMayNotBeListedStays has an executor that may delete its namespace, and may not list secrets there.
-func TestANamespaceThatMayNotBeListedStays(t *testing.T) {
+// TestANamespaceThatMayNotBeListedWaits has an executor that may delete its namespace, and may not list secrets there. The work waits, and
+// leaves the namespace where its deletion policy is changed.
+func TestANamespaceThatMayNotBeListedWaits(t *testing.T) {
 	f := newFixture(t)
 	role := f.cluster + "-namespaces"
 	t.Cleanup(func() {
@@ -125,10 +126,17 @@ func TestANamespaceThatMayNotBeListedStays(t *testing.T) {
 		},
 	}}
 	f.deliver(w)
-	seen := f.watchStatus(t, w)
-	f.remove(w)
-	f.mustStay(kit.Namespace(f.cluster + "-made"))
-	f.mustBeTold(seen(), `cannot list resource "secrets" in API group "" in the namespace "`+f.cluster+`-made"`)
+	f.hub.MustDelete(w)
+	f.awaitMessage(w, workv1.WorkDeleting, `cannot list resource "secrets" in API group "" in the namespace "`+f.cluster+`-made"`)
+	namespace := kit.Namespace(f.cluster + "-made")
+	if f.on.MustRead(namespace); namespace.DeletionTimestamp != nil {
+		t.Errorf("the namespace is deleted at %s", namespace.DeletionTimestamp)
+	}
+	f.change(w, func(w *workv1.ManifestWork) {
+		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	})
+	f.hub.AwaitGone(w)
+	f.mustStay(namespace)
 }
 
 // TestADefinitionThatOthersUseStays deletes a work whose definition has an instance of another client beside its own.

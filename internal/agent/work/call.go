@@ -110,6 +110,8 @@ func (p *pass) delete(call plan.Call) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	p.controller.Log.Info("an object is deleted", "work", p.name, "object", call.Entry.ID.String(), "error", err)
+	if err == nil {
+		p.controller.Log.Info("an object is deleted", "work", p.name, "object", call.Entry.ID.String())
+	}
 	return err //nolint:wrapcheck // the API server names the object
 }

@@ -98,6 +98,9 @@ func (p *pass) waitsFor(id object.ID) string {
 	if failure, ok := p.state.failures[id]; ok {
 		return out + ": " + failure.Message
 	}
+	if failure, ok := p.unread[id]; ok {
+		return out + ": " + failure.Message
+	}
 	if found := p.read[id]; found != nil && len(found.GetFinalizers()) > 0 {
 		out += " with the finalizers " + strings.Join(found.GetFinalizers(), ", ")
 	}

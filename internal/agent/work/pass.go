@@ -119,6 +119,7 @@ func (p *pass) leave() (time.Time, error) {
 		p.moved(metrics.StateLost)
 		return time.Time{}, p.removeFinalizer()
 	}
+	p.state.follow(p.work)
 	p.leaving = true
 	p.moved(metrics.StateDeleting)
 	step, err := p.steps()
@@ -164,7 +165,7 @@ func (p *pass) reportPolled(id object.ID) {
 	}
 }
 
-// follow starts the waits of another generation anew.
+// follow starts the waits of another generation anew. What failed is tried at once: the deletion policy may have changed.
 func (s *state) follow(work *workv1.ManifestWork) {
 	if s.generation == work.Generation && s.uid == string(work.UID) {
 		return
@@ -174,6 +175,7 @@ func (s *state) follow(work *workv1.ManifestWork) {
 	}
 	s.generation, s.uid = work.Generation, string(work.UID)
 	clear(s.since)
+	clear(s.failures)
 	clear(s.kept)
 	clear(s.contentions)
 }

@@ -55,9 +55,9 @@ func contents() []content {
 	}
 }
 
-// InUse returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create, or
-// that could not be listed because a permission is missing. It is empty where the deletion takes nothing of others, and for other kinds.
-// created has the UIDs of the objects that the work created. After an error nothing is known, and nothing may be deleted.
+// InUse returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create. It
+// is empty where the deletion takes nothing of others, and for other kinds. created has the UIDs of the objects that the work created. After
+// an error, such as a missing permission, nothing is known, and the deletion waits.
 func (m *Member) InUse(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, found *unstructured.Unstructured, record Record, created []types.UID,
 ) (string, error) {
@@ -111,7 +111,7 @@ func firstOfOthers(ctx context.Context, from metadata.ResourceInterface, of cont
 		page, err := from.List(ctx, options)
 		switch {
 		case apierrors.IsForbidden(err):
-			return "it may hold objects of other clients: " + err.Error(), nil
+			return "", fmt.Errorf("it may hold objects of other clients, and goes once the account of the work may list them: %w", err)
 		case apierrors.IsNotFound(err) && !of.always:
 			return "", nil
 		case err != nil:

@@ -30,7 +30,10 @@ func TestAListThatFailsDeletesNothing(t *testing.T) {
 	}{
 		"nothing there":             {code: 200, body: fmt.Sprintf(page, ""), requests: len(contents())},
 		"a kind that is not served": {code: 404, body: status(404, "NotFound"), requests: len(contents())},
-		"a right that is missing":   {code: 403, body: status(403, "Forbidden"), want: "it may hold objects of other clients: boom", requests: 1},
+		"a right that is missing": {
+			code: 403, body: status(403, "Forbidden"),
+			fault: "it may hold objects of other clients, and goes once the account of the work may list them: boom", requests: 1,
+		},
 		"a member that fails": {
 			code: 409, body: status(409, "Conflict"), fault: "listing deployments.apps before a deletion: boom",
 			requests: 1,
