@@ -32,6 +32,10 @@ func TestAnEvictionHasThePolicyAndTheExecutorOfTheWork(t *testing.T) {
 	for _, each := range []*workv1.ManifestWork{executed, orphaned} {
 		f.awaitCondition(each, workv1.WorkApplied, metav1.ConditionTrue)
 	}
+	kept := f.configMap("c1")
+	if f.on.MustRead(kept); kept.Labels[workv1.RecordLabel] == "" || len(kept.OwnerReferences) > 0 {
+		t.Errorf("the object that is to stay has the marks %v %v", kept.Labels, kept.OwnerReferences)
+	}
 	f.lose(executed)
 	f.lose(orphaned)
 	f.start()
@@ -43,7 +47,6 @@ func TestAnEvictionHasThePolicyAndTheExecutorOfTheWork(t *testing.T) {
 		}
 		return f.gone(ctx, f.on, f.configMap("c0"))
 	})
-	kept := f.configMap("c1")
 	if f.on.MustRead(kept); kept.Labels[workv1.RecordLabel] != "" || len(kept.OwnerReferences) > 0 {
 		t.Errorf("the object that stays has the marks %v %v", kept.Labels, kept.OwnerReferences)
 	}

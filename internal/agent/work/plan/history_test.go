@@ -93,11 +93,11 @@ func TestHistories(t *testing.T) {
 
 // createdConcurrently returns whether another client created the object before the works that own it wrote to it.
 func (t *thing) createdConcurrently() bool {
-	owned, first := false, false
+	marked, first := t.label != "", t.label != "" && t.written[t.label] == t.at
 	for work, owns := range t.owners {
-		owned, first = owned || owns, first || owns && t.written[work] == t.at
+		marked, first = marked || owns, first || owns && t.written[work] == t.at
 	}
-	return owned && !first
+	return marked && !first
 }
 
 func ids() []object.ID {
@@ -425,7 +425,7 @@ func (m *member) execute(name string, w *simulatedWork, call Call, lost bool) er
 		if call.Label {
 			found.label = name
 		}
-		if found.owners[name] = !call.Entry.Adopted; call.Entry.Adopted {
+		if found.owners[name] = call.Own; !call.Own {
 			delete(found.owners, name)
 		}
 		if !lost {

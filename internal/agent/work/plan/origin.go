@@ -37,7 +37,7 @@ const (
 // the object stays when the work goes.
 //
 //	the record has    the object has                              lacks
-//	no UID yet        owner reference, label                      a creation by another client
+//	no UID yet        label                                       a creation by another client
 //	no entry          owner reference                             -
 //	no entry          label with the name of the record           -
 //	anything          another work of this agent that created it  -
@@ -51,7 +51,7 @@ func creations() []struct {
 		has    marks
 		lacks  marks
 	}{
-		{record: []recorded{recordedWithoutUID}, has: owned | labelled, lacks: createdConcurrently},
+		{record: []recorded{recordedWithoutUID}, has: labelled, lacks: createdConcurrently},
 		{record: []recorded{notRecorded}, has: owned},
 		{record: []recorded{notRecorded}, has: labelled | named},
 		{record: []recorded{notRecorded, recordedWithoutUID, recordedOther}, has: shared},

@@ -12,7 +12,7 @@ func TestWhoCreatedAnObject(t *testing.T) {
 			case notRecorded:
 				want = want || is(owned) || is(labelled) && is(named)
 			case recordedWithoutUID:
-				want = want || is(owned) && is(labelled) && !is(createdConcurrently)
+				want = want || is(labelled) && !is(createdConcurrently)
 			case recordedOther:
 			}
 			if got := createdByWork(record, of); got != want {

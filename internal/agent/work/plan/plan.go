@@ -206,7 +206,7 @@ func (p *planner) entry(m *object.Manifest) Entry {
 		e.Hash, e.Fields = applied.Hash, applied.Fields
 		e.Adopted = e.Adopted || applied.CreatedConcurrently && !p.sharedCreation(m.ID, o)
 	}
-	if createOnly(m) && e.Hash == "" && (o.Owned || e.Adopted && o.Finished) {
+	if createOnly(m) && e.Hash == "" && (o.Owned || p.orphans(m.ID) && o.Labelled && !e.Adopted || e.Adopted && o.Finished) {
 		e.Hash = m.Hash // else the work has written nothing
 	}
 	e.Completed = o.Finished && e.Hash == m.Hash
@@ -311,8 +311,8 @@ func (p *planner) apply(c candidate) {
 		p.again(failure.Until)
 		return
 	}
-	label := !o.OtherLabel || !p.shared(id)
-	drifted := exists && (c.entry.Fields != o.Fields || o.Owned == c.entry.Adopted || label && !o.Labelled)
+	label, own := !o.OtherLabel || !p.shared(id), !c.entry.Adopted && !p.orphans(id)
+	drifted := exists && (c.entry.Fields != o.Fields || o.Owned != own || label && !o.Labelled)
 	switch {
 	case exists && o.Terminating: // what replaces it is created once it is gone
 		p.step.Verdicts[c.manifest.Ordinal] = Verdict{
@@ -328,8 +328,12 @@ func (p *planner) apply(c candidate) {
 		p.again(p.in.Contentions[id].Until)
 		return
 	}
-	p.step.Calls = append(p.step.Calls, Call{Verb: Apply, Entry: c.entry, Manifest: c.manifest, Create: !exists, Label: label})
+	p.step.Calls = append(p.step.Calls, Call{Verb: Apply, Entry: c.entry, Manifest: c.manifest, Create: !exists, Label: label, Own: own})
 }
+
+// orphans returns whether an object stays on the member when it leaves the work. Such an object has no owner at any time: it would go with
+// the record.
+func (p *planner) orphans(id object.ID) bool { return p.in.Orphan != nil && p.in.Orphan(id) }
 
 // settle ends the plan for a manifest with nothing to do.
 func (p *planner) settle(m *object.Manifest) {

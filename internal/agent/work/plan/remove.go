@@ -106,9 +106,9 @@ func (p *planner) fate(entry Entry, o Object) fate {
 		return drop
 	case !o.Labelled && !o.Owned: // it was released, or another client took the marks off
 		return drop
-	case entry.UID == "" && (!o.Labelled || !o.Owned || o.CreatedConcurrently), entry.UID != "" && entry.UID != o.UID:
+	case entry.UID == "" && (!o.Labelled || o.CreatedConcurrently), entry.UID != "" && entry.UID != o.UID:
 		return release // another object with a copy of the marks, or an object of another client
-	case entry.Adopted, o.InUse != "", p.in.Orphan(entry.ID), p.successor(entry.ID, o.UID) != "":
+	case entry.Adopted, o.InUse != "", p.orphans(entry.ID), p.successor(entry.ID, o.UID) != "":
 		return release
 	case o.Terminating:
 		return disappear

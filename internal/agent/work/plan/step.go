@@ -30,8 +30,8 @@ type Call struct {
 	Entry Entry
 	// Manifest is what to apply.
 	Manifest *object.Manifest
-	// Create is whether the object did not exist, Label whether it gets the label of the record.
-	Create, Label bool
+	// Create is whether the object did not exist, Label whether it gets the label of the record, Own whether it names the record as its owner.
+	Create, Label, Own bool
 	// Successor is the work that gets the label of a released object; empty where no work has it. Foreign is the record of another agent that
 	// keeps the object.
 	Successor, Foreign string

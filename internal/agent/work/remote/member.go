@@ -1,8 +1,8 @@
 // Package remote reads and writes the objects of works on the member.
 //
 // It owns the marks on these objects: the label of the record, the owner reference to it, and the field managers. It decides nothing. The
-// invariants: a delete and a release have the UID as precondition; an adopted object never gets an owner reference, because the garbage
-// collector would delete it with the record.
+// invariants: a delete and a release have the UID as precondition; an object that is adopted or stays without its work never gets an owner
+// reference, because the garbage collector would delete it with the record.
 package remote
 
 import (
@@ -132,7 +132,7 @@ func (m *Member) Apply(
 	}
 	strategy := call.Manifest.Settings.Strategy
 	if strategy.Type == object.CreateOnly && !call.Create {
-		return mark(ctx, to, record, live, call.Label, manager)
+		return mark(ctx, to, record, live, call, manager)
 	}
 	if strategy.Type == object.CreateOnly {
 		return to.Create(ctx, body, metav1.CreateOptions{FieldManager: manager}) //nolint:wrapcheck // the API server names the object
@@ -169,7 +169,7 @@ func bodyOf(ctx context.Context, record Record, call plan.Call, live *unstructur
 		labels[workv1.RecordLabel] = Label(record.Name)
 		body.SetLabels(labels)
 	}
-	if !call.Entry.Adopted {
+	if call.Own {
 		body.SetOwnerReferences([]metav1.OwnerReference{reference(record)})
 	}
 	keepMarks(body, live, record, manager)
@@ -229,11 +229,13 @@ func (m *Member) Delete(ctx context.Context, executor *workv1.ManifestWorkExecut
 // mark puts the marks of a record on an object, and changes nothing else. It merges: an apply would take back what the manager applied
 // before.
 func mark(
-	ctx context.Context, to dynamic.ResourceInterface, record Record, live *unstructured.Unstructured, label bool, manager string,
+	ctx context.Context, to dynamic.ResourceInterface, record Record, live *unstructured.Unstructured, call plan.Call, manager string,
 ) (*unstructured.Unstructured, error) {
-	owners := append(slices.Clone(live.GetOwnerReferences()), reference(record))
-	header := map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "ownerReferences": owners}
-	if label {
+	header := map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion()}
+	if call.Own {
+		header["ownerReferences"] = append(slices.Clone(live.GetOwnerReferences()), reference(record))
+	}
+	if call.Label {
 		header["labels"] = map[string]any{workv1.RecordLabel: Label(record.Name)}
 	}
 	return patchHeader(ctx, to, live.GetName(), header, manager)

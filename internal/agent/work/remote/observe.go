@@ -57,7 +57,7 @@ func fieldsHash(found *unstructured.Unstructured, manager string) string {
 
 // createdBefore returns whether another client created an object before works first wrote to it: it is older than what the works that own
 // it wrote, or another client wrote to it in the second of its creation. All times are those of the member, in whole seconds. An object
-// that no work owns gives no answer.
+// that no work owns gives no answer, unless it has the label of the record, which another client may have copied.
 func createdBefore(found *unstructured.Unstructured, record Record) bool {
 	created := found.GetCreationTimestamp()
 	owners := ownersOf(found, record)
@@ -65,13 +65,14 @@ func createdBefore(found *unstructured.Unstructured, record Record) bool {
 	for _, entry := range found.GetManagedFields() {
 		early := entry.Time != nil && !created.Before(entry.Time)
 		switch {
-		case ownsOneOf(entry, owners):
+		case ownsOneOf(entry, owners), ownsLabel(entry, found, record):
 			owned, first = true, first || early
 		case entry.Subresource == "":
 			others = others || early
 		}
 	}
-	return owned && (!first || others)
+	labelled := len(owners) == 0 && found.GetLabels()[workv1.RecordLabel] == Label(record.Name)
+	return (owned || labelled) && (!first || others)
 }
 
 // ownersOf returns the UIDs of the owners of an object that are records of the same hub.
@@ -91,6 +92,12 @@ func ownsOneOf(entry metav1.ManagedFieldsEntry, owners []types.UID) bool {
 	return entry.FieldsV1 != nil && slices.ContainsFunc(owners, func(owner types.UID) bool {
 		return bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(owner))
 	})
+}
+
+// ownsLabel returns whether a manager owns the label of a record that an object has.
+func ownsLabel(entry metav1.ManagedFieldsEntry, found *unstructured.Unstructured, record Record) bool {
+	return entry.FieldsV1 != nil && strings.HasPrefix(entry.Manager, updateManager) && found.GetLabels()[workv1.RecordLabel] == Label(record.Name) &&
+		bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+workv1.RecordLabel+`"`))
 }
 
 // CreatedConcurrently returns whether another client wrote to an object that an apply should have created.
