@@ -3,18 +3,19 @@
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
 // identity and the policies that the API server checks itself. registration contains the roles of
 // registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads, and addon those of the
-// controller that installs add-ons. probe contains those of the controller that reads clusters without an agent, score those of the
+// controller that installs add-ons. protection contains the policies that protect clusters from deletion. probe contains those of the controller that reads clusters without an agent, score those of the
 // controller that writes scores, and profile those of the controller that publishes the fleet as ClusterProfiles, and inventory those of
 // the controller that imports them. work contains what agents need on their members to deliver works. conversion contains the conversion of
 // kinds in two versions. roles and webhookroles contain roles for administrators to grant.
 package config
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 )
 
-//go:embed addon/*.yaml conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml kueue/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
+//go:embed addon/*.yaml conversion/*.yaml crd/*.yaml delivery/*.yaml discovery/*.yaml rbac/*.yaml manager/*.yaml probe/*.yaml protection/*.yaml score/*.yaml profile/*.yaml inventory/*.yaml kueue/*.yaml registration/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // memberFiles is apart from files, because CRDs returns everything below its folder.
@@ -56,6 +57,39 @@ func Access() []fs.FS {
 // hubs on which these controllers run: YAML files at the root of the file system, read-only.
 func Registration() fs.FS {
 	return directory("registration")
+}
+
+// Action is what a policy does about a request that it does not permit.
+type Action string
+
+// The actions of the policies of Protection. Audit only marks the request in the audit log of the API server.
+const (
+	Deny  Action = "Deny"
+	Warn  Action = "Warn"
+	Audit Action = "Audit"
+)
+
+// Protection returns the policies that protect accepted clusters and their namespaces from deletion, each with its action: YAML files at
+// the root of the file system, read-only.
+func Protection(clusters, namespaces Action) fs.FS {
+	return protection{files: directory("protection"), actions: map[string]Action{"clusters.yaml": clusters, "namespaces.yaml": namespaces}}
+}
+
+// protection has the policies with other actions than their files have.
+type protection struct {
+	files   fs.FS
+	actions map[string]Action
+}
+
+// Open implements fs.FS. Only what ReadFile returns has the actions.
+func (p protection) Open(name string) (fs.File, error) {
+	return p.files.Open(name) //nolint:wrapcheck // the file system names the file
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (p protection) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(p.files, name)
+	return bytes.ReplaceAll(data, []byte("validationActions: [Deny]"), []byte("validationActions: ["+p.actions[name]+"]")), err
 }
 
 // Probe returns the namespace of the Secrets of probes and the permissions of the controller that reads them. They are for hubs on

@@ -31,7 +31,7 @@ func charts() []copied {
 	return []copied{
 		{chart: "berth", from: []string{
 			"addon", "apiserver/access.yaml", "certmanager", "delivery", "inventory", "kueue", "manager", "monitoring/alerts.yaml",
-			"monitoring/dashboard.json", "probe/role.yaml", "profile", "rbac", "registration", "roles", "score",
+			"monitoring/dashboard.json", "probe/role.yaml", "profile", "protection", "rbac", "registration", "roles", "score",
 			"webhookroles",
 		}},
 		{chart: "berth-agent", from: []string{"work/records.yaml", "work/admin.yaml"}},

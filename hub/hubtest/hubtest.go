@@ -55,6 +55,8 @@ type Options struct {
 	// TaintUnjoined taints clusters that never joined, which is the default of berth-hub. Without it a test may select clusters
 	// that have no agent.
 	TaintUnjoined bool
+	// Protected refuses to delete accepted clusters and their namespaces, which is the default of berth-hub. Without it a test may tidy up.
+	Protected bool
 	// Member are the flags of a member, a cluster with nodes and an agent, that runs in place of a hub. nil is a hub.
 	Member []string
 	// Args are further flags of berth-hub.
@@ -181,6 +183,9 @@ func (o Options) args(temporary bool) (args []string, cleanup func(), err error)
 		args = []string{"--stop-with-stdin"}
 		if !o.Manager {
 			args = append(args, "--no-manager")
+		}
+		if !o.Protected {
+			args = append(args, "--deletion-protection=Off")
 		}
 		if !o.TaintUnjoined {
 			args = append(args, "--taint-unjoined=false")

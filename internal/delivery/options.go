@@ -23,6 +23,8 @@ type Options struct {
 	// What the manager sets.
 
 	Clock clock.PassiveClock
+	// OnDelete is what becomes of the workloads of a deleted cluster without the annotation; see registration.KeepsWorkloads.
+	OnDelete string
 	// Blocked reports whether another controller keeps the sets of the hub, so that this controller must not write.
 	Blocked func() bool
 	// UsersVerified reports whether the API server verifies the users that RolloutControls name.

@@ -13,10 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/registration"
 )
 
 // writeTimeout bounds each request.
@@ -54,8 +56,7 @@ func (r *reconciler) write(ctx context.Context, s *setState, owner types.UID, sp
 	case plan.Create:
 		return r.create(ctx, s, owner, spec, write)
 	case plan.Delete:
-		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
-		err := r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &write.ResourceVersion})
+		err := r.deleteWork(ctx, write)
 		if err == nil || apierrors.IsNotFound(err) {
 			s.works.Delete(key, write.UID)
 			return nil
@@ -64,6 +65,25 @@ func (r *reconciler) write(ctx context.Context, s *setState, owner types.UID, sp
 	default:
 		return r.patch(ctx, s, spec, write)
 	}
+}
+
+// deleteWork deletes a work. Where its cluster is being deleted and keeps its workloads, the work leaves its objects on the member: the
+// placement no longer selects the cluster, which is no wish to remove them.
+func (r *reconciler) deleteWork(ctx context.Context, write plan.Write) error {
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: write.Cluster, Name: write.Name}}
+	cluster, version := &clusterv1.ManagedCluster{}, write.ResourceVersion
+	if err := r.client.Get(ctx, client.ObjectKey{Name: write.Cluster}, cluster); client.IgnoreNotFound(err) != nil {
+		return err //nolint:wrapcheck // the caller names the work
+	}
+	if registration.KeepsWorkloads(cluster, r.options.OnDelete) {
+		keep := fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q,"annotations":{%q:%q}},`+
+			`"spec":{"deleteOption":{"propagationPolicy":%q}}}`, write.UID, version, clusterv1.OnDeleteAnnotationKey, clusterv1.OnDeleteKeep, workv1.DeletePropagationPolicyTypeOrphan)
+		if err := r.client.Patch(ctx, work, client.RawPatch(types.MergePatchType, keep)); err != nil {
+			return err //nolint:wrapcheck // the caller names the work
+		}
+		version = work.ResourceVersion
+	}
+	return r.client.Delete(ctx, work, client.Preconditions{UID: &write.UID, ResourceVersion: &version}) //nolint:wrapcheck // as above
 }
 
 // create creates a work. A work of this name that is already there may be of the set: the cache shows it later.

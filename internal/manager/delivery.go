@@ -33,6 +33,7 @@ func addReplicaSet(ctx context.Context, a *managerBuilder) error {
 	}
 	options := a.options.Delivery
 	options.Clock, options.Blocked, options.Env, options.Registry = clock.RealClock{}, blocked, a.env, metrics.Registry
+	options.OnDelete = a.options.Acceptance.OnDelete
 	options.ManifestLimit, options.Reader, options.Going = a.options.Works.ManifestLimit, a.deliveries, a.record.Going
 	options.Leases, options.UsersVerified = a.options.runsController(health.Name), a.guards.RolloutUsersInForce
 	options.RolloutControls = func() bool { return a.preflight.Defines(rolloutv1alpha1.Resource("rolloutcontrols").String()) }

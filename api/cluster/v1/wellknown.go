@@ -165,6 +165,12 @@ const (
 	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
 	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
 	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"
+	// OnDeleteAnnotationKey on a ManagedCluster is what becomes of its workloads when it is deleted: OnDeleteRemove or OnDeleteKeep. With
+	// OnDeleteKeep the hub writes it on the works of the cluster too, together with the deletion policy Orphan, before it deletes them.
+	OnDeleteAnnotationKey = "berth-project.io/on-delete"
+	// AcceptedLabelKey with value "true" is on the namespace of a cluster while the hub accepts the cluster. The hub keeps it, and a policy
+	// refuses to delete a namespace with it.
+	AcceptedLabelKey = "berth-project.io/accepted"
 	// OriginalUIDAnnotationKey on an object that was moved from another hub is its UID on the hub where it was created. An agent recognizes
 	// its hub by this UID of its ManagedCluster.
 	OriginalUIDAnnotationKey = "berth-project.io/original-uid"
@@ -173,6 +179,14 @@ const (
 	HandOverAnnotationKey = "berth-project.io/hand-over"
 	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.
 	SpokeOnlyLabelKey = "open-cluster-management.io/spoke-only"
+)
+
+// What becomes of the workloads of a ManagedCluster that is deleted.
+const (
+	// OnDeleteRemove deletes its works, and its agent deletes what they applied.
+	OnDeleteRemove = "Remove"
+	// OnDeleteKeep deletes its works, and what they applied stays on the member. Add-ons are removed all the same.
+	OnDeleteKeep = "Keep"
 )
 
 // ManagedClusterLeaseName is the name of the lease, in a cluster's namespace, that its agent renews.

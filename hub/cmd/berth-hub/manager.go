@@ -31,6 +31,8 @@ const (
 // hubManager is the manager of the hub, before it is ready to run.
 type hubManager struct {
 	options manager.Options
+	// protection is what happens to the deletion of an accepted cluster or of its namespace: Deny, Warn or Off.
+	protection string
 	// logsItself returns whether a flag configures the log of the manager. Otherwise the manager writes into the log of the
 	// hub.
 	logsItself func() bool
@@ -51,7 +53,7 @@ func newManager() *hubManager {
 	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	// No other replica waits for the lease, so that it is renewed rarely, and survives a busy machine.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = time.Minute, 40*time.Second, 2*time.Second
-	return &hubManager{options: options, logsItself: func() bool { return false }}
+	return &hubManager{options: options, protection: string(config.Deny), logsItself: func() bool { return false }}
 }
 
 // addFlags adds every flag of the manager. The usage of a flag contains the default of "berth manager" if it differs.
@@ -71,12 +73,19 @@ func (m *hubManager) addFlags(flags *pflag.FlagSet) {
 	ours.Lookup("log-format").Usage += "; the manager logs into the hub's log unless this or --log-level is given (berth " +
 		"manager: to standard error)"
 	flags.AddFlagSet(ours)
+	flags.StringVar(&m.protection, "deletion-protection", m.protection,
+		"what happens to the deletion of an accepted ManagedCluster without the annotation berth-project.io/on-delete, and of the namespace of "+
+			"an accepted cluster: Deny, Warn or Off")
 	m.logsItself = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
 }
 
 // prepare opens the ports of the views and the webhooks. The manager registers them with the hub itself.
 func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	options := m.options
+	protection, err := m.protectionManifests()
+	if err != nil {
+		return cli.Manager{}, err
+	}
 	if !m.logsItself() {
 		options.Logger = klog.NewKlogr()
 	} else if err := options.NewLogger(); err != nil {
@@ -88,7 +97,7 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	registered := make(chan struct{})
 	options.OnRegistered = sync.OnceFunc(func() { close(registered) }) // a manager may be started again
 	serves := options.EnabledServers()
-	manifests := []fs.FS{apiserver.Local()}
+	manifests := []fs.FS{apiserver.Local(), protection}
 	if serves.Webhooks {
 		manifests = append(manifests, config.WebhookRoles())
 	}
@@ -136,6 +145,20 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 			return runManager(ctx, options)
 		},
 	}, nil
+}
+
+// protectionManifests returns the policies that protect clusters from deletion. A policy of an earlier start that is off now stays, and
+// only marks requests for the audit log. Where a flag decides what becomes of workloads, a cluster needs no annotation.
+func (m *hubManager) protectionManifests() (fs.FS, error) {
+	namespaces, known := map[string]config.Action{"Deny": config.Deny, "Warn": config.Warn, "Off": config.Audit}[m.protection]
+	if !known {
+		return nil, fmt.Errorf("--deletion-protection %q: must be Deny, Warn or Off", m.protection)
+	}
+	clusters := namespaces
+	if m.options.Acceptance.OnDelete != "" {
+		clusters = config.Audit
+	}
+	return config.Protection(clusters, namespaces), nil
 }
 
 // listenAll opens the listeners of the enabled servers. It sets their addresses for the API server, unless a flag sets them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -59,5 +60,41 @@ func TestForwardedFlags(t *testing.T) {
 	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Placement.Workers != 3 ||
 		m.options.EnabledServers().Webhooks || !m.logsItself() {
 		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Placement.Workers, m.options.EnabledServers().Webhooks, diff)
+	}
+}
+
+// TestDeletionProtection: the flags reach the policies. Where a flag decides what becomes of workloads, only namespaces are protected.
+func TestDeletionProtection(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                           "[Deny] [Deny]",
+		"--deletion-protection=Warn": "[Warn] [Warn]",
+		"--deletion-protection=Off":  "[Audit] [Audit]",
+		"--on-delete=Remove":         "[Audit] [Deny]",
+		"--deletion-protection=Off --on-delete=Keep": "[Audit] [Audit]",
+		"--deletion-protection=deny":                 `--deletion-protection "deny": must be Deny, Warn or Off`,
+	} {
+		m := newManager()
+		flags := pflag.NewFlagSet("berth-hub", pflag.ContinueOnError)
+		m.addFlags(flags)
+		if err := flags.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		policies, err := m.protectionManifests()
+		if err != nil {
+			got = []string{err.Error()}
+		} else {
+			for _, name := range []string{"clusters.yaml", "namespaces.yaml"} {
+				data, err := fs.ReadFile(policies, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, action, _ := strings.Cut(string(data), "validationActions: ")
+				got = append(got, strings.TrimSpace(action))
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%q: actions for clusters and namespaces (-want +got):\n%s", args, diff)
+		}
 	}
 }

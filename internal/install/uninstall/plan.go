@@ -57,7 +57,7 @@ func All(ctx context.Context, hub client.Reader) ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies, err := deletions(ctx, hub, isPolicy, append(config.Access(), config.Registration())...)
+	policies, err := deletions(ctx, hub, isPolicy, append(config.Access(), config.Registration(), config.Protection(config.Deny, config.Deny))...)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
-		return r.removeRights(ctx, request.Name)
+		return r.removeLeft(ctx, request.Name)
 	}
 	if withoutRights(cluster) {
-		return r.removeRights(ctx, request.Name)
+		return r.removeLeft(ctx, request.Name)
 	}
 	in, readErr := r.gather(ctx, cluster)
 	if in == nil {
@@ -101,10 +101,34 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return apply.Result(ctx, todo.wait, err)
 }
 
+// removeLeft removes what a cluster that is gone has left: the rights of its agent, and the protection of its namespace.
+func (r *reconciler) removeLeft(ctx context.Context, cluster string) (reconcile.Result, error) {
+	result, err := r.removeRights(ctx, cluster)
+	return result, errors.Join(err, r.unprotectNamespace(ctx, cluster))
+}
+
+// unprotectNamespace lets users delete the namespace of a cluster that is gone, as where its finalizers were removed by hand.
+func (r *reconciler) unprotectNamespace(ctx context.Context, cluster string) error {
+	found, err := find(ctx, r, "", cluster, newNamespace)
+	if err != nil || found == nil || registration.NamespaceOwner(found.Labels) != cluster {
+		return err
+	}
+	_, writes := unprotect(found)
+	for _, w := range writes {
+		if err := r.write(ctx, w); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // gather reads what a plan is made from. Works or add-ons that cannot be read are marked as unknown, so that the rest of the plan is
 // still made; err is returned after it is applied. A nil input is an error.
 func (r *reconciler) gather(ctx context.Context, cluster *clusterv1.ManagedCluster) (in *input, err error) {
-	in = &input{cluster: cluster, bindUser: r.options.BindAgentUser, now: r.options.Clock.Now(), workTimeout: r.options.WorkTimeout}
+	in = &input{
+		cluster: cluster, bindUser: r.options.BindAgentUser, now: r.options.Clock.Now(), workTimeout: r.options.WorkTimeout,
+		keeps: registration.KeepsWorkloads(cluster, r.options.OnDelete),
+	}
 	if err := r.readObjects(ctx, in); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/kube/telemetry"
+	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	// After inventoryPatience the namespace stays.
 	inventoryRetry    = time.Second
 	inventoryPatience = time.Minute
+	// keptRetry is the delay until works are deleted that leave their objects on the member.
+	keptRetry = time.Second
 	// maxPriority is the last priority of a removal.
 	maxPriority = 100
 )
@@ -83,6 +86,10 @@ func planContent(in input) plan {
 	if in.clusterRole != nil {
 		out.writes = ensureClusterRole(in.clusterRole, clusterRole(in.cluster.Name, false))
 	}
+	if kept := in.orphaned(); len(kept) > 0 {
+		out.writes, out.wait = append(out.writes, kept...), keptRetry
+		return in.reportContent(out)
+	}
 	next := in.addOns
 	if next.empty() {
 		next = in.works
@@ -101,8 +108,33 @@ func planContent(in input) plan {
 		out.writes = append(out.writes, write{before: object, after: bare})
 		out.notes = append(out.notes, note{object, forcedRemovalEvent(in.cluster.Name, next.kind, object.Name)})
 	}
-	message := in.remaining() + in.outlook(len(out.notes) > 0)
-	out.condition = in.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining, message)
+	return in.reportContent(out)
+}
+
+// reportContent adds the condition of a cluster whose namespace has add-ons or works.
+func (i input) reportContent(out plan) plan {
+	message := i.remaining() + i.outlook(len(out.notes) > 0)
+	out.condition = i.condition(clusterv1.ManagedClusterConditionDeleting, metav1.ConditionTrue, clusterv1.ReasonResourceRemaining, message)
+	return out
+}
+
+// orphaned lets each work leave its objects on the member, where the workloads of the cluster stay. An annotation shows that this was
+// written. Add-ons and their works are removed all the same: they need the hub.
+func (i input) orphaned() []write {
+	if !i.keeps {
+		return nil
+	}
+	var out []write
+	for _, object := range i.works.objects {
+		if object.Labels[approval.AddOnLabel] != "" || object.Annotations[clusterv1.OnDeleteAnnotationKey] == clusterv1.OnDeleteKeep {
+			continue
+		}
+		before := &workv1.ManifestWork{ObjectMeta: object.ObjectMeta} // its spec is not read
+		after := before.DeepCopy()
+		metav1.SetMetaDataAnnotation(&after.ObjectMeta, clusterv1.OnDeleteAnnotationKey, clusterv1.OnDeleteKeep)
+		after.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+		out = append(out, write{before: before, after: after})
+	}
 	return out
 }
 
@@ -141,7 +173,11 @@ func (i input) remaining() string {
 			parts = append(parts, c.String())
 		}
 	}
-	return "The namespace " + i.cluster.Name + " still has " + strings.Join(parts, " and ")
+	out := "The namespace " + i.cluster.Name + " still has " + strings.Join(parts, " and ")
+	if i.keeps && !i.works.empty() {
+		out += ", whose objects stay on the member"
+	}
+	return out
 }
 
 // forced reports whether a deletion ends without the agent: its annotation names a time, the time has passed, and the agent is silent.
@@ -201,7 +237,8 @@ func planEnd(in input) plan {
 	case len(in.inventory.foreign) > 0:
 		out = in.keepNamespace(out, "it holds objects of other users: "+strings.Join(in.inventory.foreign, ", "))
 	default:
-		out.writes = append(out.writes, write{before: in.namespace})
+		namespace, unprotected := unprotect(in.namespace)
+		out.writes = append(append(out.writes, unprotected...), write{before: namespace})
 		out.removeFinalizers = true
 	}
 	return out
@@ -209,7 +246,8 @@ func planEnd(in input) plan {
 
 // keepNamespace ends a deletion without deleting the namespace.
 func (i input) keepNamespace(out plan, reason string) plan {
-	out.writes = append(out.writes, remove(i.inventoryBinding)...)
+	_, unprotected := unprotect(i.namespace)
+	out.writes = append(append(out.writes, unprotected...), remove(i.inventoryBinding)...)
 	out.notes = append(out.notes, note{i.cluster, namespaceKeptEvent(i.cluster.Name, reason)})
 	out.removeFinalizers = true
 	return out

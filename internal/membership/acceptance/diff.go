@@ -7,6 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
 // write is one write to the hub. A nil before creates the object, a nil after deletes it. Every other write has the UID and the
@@ -15,12 +17,28 @@ type write struct {
 	before, after client.Object
 }
 
-// ensureNamespace creates a namespace. An existing namespace is never changed.
+// ensureNamespace creates the namespace of an accepted cluster, or puts the label back that protects it from deletion.
 func ensureNamespace(found *corev1.Namespace, cluster string) []write {
-	if found != nil {
-		return nil
+	want := &corev1.Namespace{ObjectMeta: objectMeta("", cluster, cluster)}
+	want.Labels[clusterv1.AcceptedLabelKey] = "true"
+	if found == nil {
+		return []write{{after: want}}
 	}
-	return []write{{after: &corev1.Namespace{ObjectMeta: objectMeta("", cluster, cluster)}}}
+	return patchOf(found, found.DeepCopy(), want)
+}
+
+// unprotect takes the label off a namespace that protects it from deletion, and returns the namespace as it is then. Its resourceVersion is
+// that of the write once it was sent.
+func unprotect(found *corev1.Namespace) (*corev1.Namespace, []write) {
+	if found == nil {
+		return nil, nil
+	}
+	if _, protected := found.Labels[clusterv1.AcceptedLabelKey]; !protected {
+		return found, nil
+	}
+	next := found.DeepCopy()
+	delete(next.Labels, clusterv1.AcceptedLabelKey)
+	return next, []write{{before: found, after: next}}
 }
 
 // ensureClusterRole creates a ClusterRole, or restores its rules and its label.

@@ -53,6 +53,8 @@ type input struct {
 	inventory inventory
 	// user is the user of the manager.
 	user string
+	// keeps is set where the workloads of a cluster that is being deleted stay on the member.
+	keeps bool
 	// bindUser is set where only the recorded agent gets permissions.
 	bindUser bool
 	now      time.Time
@@ -163,6 +165,10 @@ func planDenial(in input) plan {
 			ensureClusterRoleBinding(in.clusterRoleBinding, in.clusterRoleBindingOf()),
 			remove(in.agentBinding), remove(in.accountBinding),
 		),
+	}
+	if in.owned() {
+		_, unprotected := unprotect(in.namespace)
+		out.writes = append(out.writes, unprotected...)
 	}
 	if !registration.SimulationRequested(in.cluster) {
 		out.condition = in.condition(clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied,

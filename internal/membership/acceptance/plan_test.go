@@ -17,7 +17,9 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
+	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -195,8 +197,10 @@ func TestPlan(t *testing.T) {
 		}}, more...)
 	}
 	reduce, remaining, later := "patch ClusterRole …c1", "Deleting True ResourceRemaining", "again in 5s"
+	const unprotect = "patch Namespace c1"
 	force := func(in *input) { in.cluster.Annotations[clusterv1.ForceDeleteAfterAnnotationKey] = "10m" }
 	silent := func(in *input) { in.silent = 10 * time.Minute }
+	keeps := func(in *input) { in.keeps = true }
 	limited := func(in *input) {
 		in.workTimeout = 10 * time.Minute
 		for i := range in.works.objects {
@@ -214,6 +218,18 @@ func TestPlan(t *testing.T) {
 		"accepted, and the namespace is foreign": {
 			[]func(*input){foreign},
 			[]string{"HubAcceptedManagedCluster False Error", "again in 1m0s"},
+		},
+		"accepted by an earlier release, which did not protect the namespace": {
+			[]func(*input){settled, func(in *input) { delete(in.namespace.Labels, clusterv1.AcceptedLabelKey) }},
+			[]string{"patch Namespace c1"},
+		},
+		"accepted, and the namespace has a further label": {[]func(*input){settled, func(in *input) { in.namespace.Labels["x"] = "y" }}, nil},
+		"denied, and the namespace is foreign": {
+			[]func(*input){denied, foreign},
+			[]string{
+				reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work",
+				"HubAcceptedManagedCluster False HubClusterAdminDenied",
+			},
 		},
 		"accepted before, and the label is lost": {[]func(*input){settled, foreign}, []string{"again in 1m0s"}},
 		"accepted, and the namespace terminates": {
@@ -264,28 +280,28 @@ func TestPlan(t *testing.T) {
 		"denied": {
 			[]func(*input){denied},
 			[]string{
-				reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work",
+				reduce, "delete RoleBinding …c1:registration", unprotect, "delete RoleBinding …c1:work",
 				"HubAcceptedManagedCluster False HubClusterAdminDenied",
 			},
 		},
 		"denied, with works": {
 			[]func(*input){denied, func(in *input) { in.works = objects("ManifestWork", "w") }},
-			[]string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
+			[]string{reduce, "delete RoleBinding …c1:registration", unprotect, "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
 		},
 		"denied, and works cannot be read": {
 			[]func(*input){denied, func(in *input) { in.works.unknown = true }},
-			[]string{reduce, "delete RoleBinding …c1:registration", "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
+			[]string{reduce, "delete RoleBinding …c1:registration", unprotect, "HubAcceptedManagedCluster False HubClusterAdminDenied", later},
 		},
 		"denied, and everything is withdrawn":     {[]func(*input){denied, settled}, nil},
 		"denied after it was accepted, simulated": {[]func(*input){denied, simulated, settled}, nil},
 		"simulated after it was accepted": {
 			[]func(*input){settled, simulated},
-			[]string{reduce, "delete RoleBinding …c1:registration", "delete RoleBinding …c1:work"},
+			[]string{reduce, "delete RoleBinding …c1:registration", unprotect, "delete RoleBinding …c1:work"},
 		},
 		"simulated after it was accepted, with works": {[]func(*input){
 			settled, simulated,
 			func(in *input) { in.works = objects("ManifestWork", "w") },
-		}, []string{reduce, "delete RoleBinding …c1:registration", later}},
+		}, []string{reduce, "delete RoleBinding …c1:registration", unprotect, later}},
 		"simulated, and everything is withdrawn": {[]func(*input){settled, simulated, settled, simulationReported}, nil},
 		"accepted, with the driver token": {
 			[]func(*input){settled, byToken},
@@ -316,7 +332,7 @@ func TestPlan(t *testing.T) {
 			delete(in.cluster.Annotations, clusterv1.DriverAnnotationKey)
 		}}, []string{"delete RoleBinding berth-agent-account", "delete ServiceAccount berth-agent"}},
 		"denied, with the driver token": {[]func(*input){byToken, denied}, []string{
-			reduce, "delete RoleBinding …c1:registration", "delete RoleBinding berth-agent-account", "delete RoleBinding …c1:work",
+			reduce, "delete RoleBinding …c1:registration", "delete RoleBinding berth-agent-account", unprotect, "delete RoleBinding …c1:work",
 			"HubAcceptedManagedCluster False HubClusterAdminDenied",
 		}},
 		"deleted without our finalizer": {[]func(*input){deleted, func(in *input) { in.cluster.Finalizers = nil }}, nil},
@@ -331,6 +347,19 @@ func TestPlan(t *testing.T) {
 		"deleted, with works of bad priorities": {
 			content(nil, []string{"b@1", "a@101", "c@x"}),
 			[]string{reduce, "delete PartialObjectMetadata a", "delete PartialObjectMetadata c", remaining, later},
+		},
+		"deleted, and its workloads stay": {
+			content([]string{"a"}, []string{"v", "w!"}, keeps),
+			[]string{reduce, "patch ManifestWork v", "patch ManifestWork w", remaining, "again in 1s"},
+		},
+		"deleted, and its workloads stay, once each work was written": {
+			content(nil, []string{"w"}, keeps, func(in *input) {
+				in.works.objects[0].Annotations = map[string]string{clusterv1.OnDeleteAnnotationKey: clusterv1.OnDeleteKeep}
+			}), []string{reduce, "delete PartialObjectMetadata w", remaining, later},
+		},
+		"deleted, and its workloads stay, the works of add-ons do not": {
+			content(nil, []string{"w"}, keeps, func(in *input) { in.works.objects[0].Labels = map[string]string{approval.AddOnLabel: "a"} }),
+			[]string{reduce, "delete PartialObjectMetadata w", remaining, later},
 		},
 		"deleted, and the agent has work to do": {content(nil, []string{"a!"}), []string{reduce, remaining, later}},
 		"deleted, and a silent agent may be replaced": {
@@ -363,7 +392,7 @@ func TestPlan(t *testing.T) {
 		},
 		"deleted, the namespace is empty": {
 			[]func(*input){inventoried()},
-			end("delete Namespace c1", withdrawn[4], "remove the finalizers"),
+			end(unprotect, "delete Namespace c1", withdrawn[4], "remove the finalizers"),
 		},
 		"deleted, the namespace is not listed yet": {
 			[]func(*input){inventoried(func(in *input) { in.inventory = inventory{} })},
@@ -371,14 +400,14 @@ func TestPlan(t *testing.T) {
 		},
 		"deleted, the namespace cannot be listed": {[]func(*input){inventoried(func(in *input) {
 			in.inventory, in.inventoryBinding.CreationTimestamp.Time = inventory{}, now.Add(-time.Hour)
-		})}, end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
+		})}, end(unprotect, "delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers")},
 		"deleted, the namespace has a foreign object": {
 			[]func(*input){inventoried(func(in *input) { in.inventory.foreign = []string{"secrets/a"} })},
-			end("delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers"),
+			end(unprotect, "delete RoleBinding berth-inventory", "event NamespaceKept", withdrawn[4], "remove the finalizers"),
 		},
 		"deleted, the manager may not list": {
 			[]func(*input){deleted, func(in *input) { in.inventory.refused = true }},
-			end("event NamespaceKept", withdrawn[4], "remove the finalizers"),
+			end(unprotect, "event NamespaceKept", withdrawn[4], "remove the finalizers"),
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -513,6 +542,23 @@ func TestWhatBelongsToACluster(t *testing.T) {
 	} {
 		if got := belongs(schema.ParseGroupResource(test.resource), test.object, "c1"); got != test.want {
 			t.Errorf("%s: belongs %t, want %t", sentence, got, test.want)
+		}
+	}
+}
+
+// TestAWorkThatStaysIsOrphaned: the patch of a work has what its agent needs, and nothing else of the spec.
+func TestAWorkThatStaysIsOrphaned(t *testing.T) {
+	in := given(deleted, func(in *input) { in.works, in.keeps = objects("ManifestWork", "w"), true })
+	in.works.objects[0].ResourceVersion = "7"
+	for _, w := range in.orphaned() {
+		got, err := apply.Fenced(w.before).Data(w.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = `{"metadata":{"annotations":{"berth-project.io/on-delete":"Keep"},"resourceVersion":"7"},` +
+			`"spec":{"deleteOption":{"propagationPolicy":"Orphan"}}}`
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("patch (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -73,6 +73,7 @@ func relevant() predicate.Predicate {
 func mapsEqual(a, b map[string]string) bool {
 	for _, key := range []string{
 		clusterv1.SimulatedAnnotationKey, clusterv1.InventoryProfileAnnotationKey, clusterv1.ForceDeleteAfterAnnotationKey,
+		clusterv1.OnDeleteAnnotationKey,
 		clusterv1.DriverAnnotationKey,
 		clusterv1.JoinRequesterAnnotationKey, clusterv1.AgentTokenAnnotationKey, clusterv1.ClusterUIDAnnotationKey,
 		clusterv1.AgentNameAnnotationKey,
