@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/cli"
@@ -31,7 +32,7 @@ import (
 
 // TestAClusterJoinsFallsSilentRecoversAndLeaves follows a cluster from its join token to its end.
 func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true})
+	hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Protected: true})
 	member := hubtest.New(t, hubtest.Options{})
 	admin := kit.New(t, hub)
 	command := run(t, hub, "token", "create", "--cluster", "edge-1", "--label", "region=eu")
@@ -91,10 +92,7 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	}
 	kit.Await(t, "the hub has recorded the member again", joined)
 
-	if got := run(t, hub, "unjoin", "edge-1", "--member-kubeconfig="+member.Kubeconfig()); got !=
-		"managedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n" {
-		t.Errorf("unjoin prints %q", got)
-	}
+	checkUnjoin(t, hub, member)
 	kit.Await(t, "the namespace of the cluster is gone", func(ctx context.Context) error {
 		left := &corev1.Namespace{}
 		if err := admin.Get(ctx, client.ObjectKey{Name: "edge-1"}, left); client.IgnoreNotFound(err) != nil {
@@ -104,6 +102,64 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// checkUnjoin removes the cluster edge-1 with two works, one of a set, whose objects stay on the member.
+func checkUnjoin(t *testing.T, hub, member *hubtest.Hub) {
+	t.Helper()
+	admin, on := kit.New(t, hub), kit.New(t, member)
+	config := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"%s"}}`
+	admin.MustCreate(
+		kit.Work("edge-1", "alone", fmt.Sprintf(config, "alone")), kit.Namespace("shop"), kit.Binding("shop", "default"),
+		kit.Placement("shop", "all"),
+	)
+	set := kit.WorkSet("shop", "api", "all")
+	set.Spec.ManifestWorkTemplate.Workload = kit.Manifests(fmt.Sprintf(config, "api"))
+	admin.MustCreate(set)
+	delivered := map[string]*corev1.ConfigMap{"alone": kit.ConfigMap("default", "alone"), "api": kit.ConfigMap("default", "api")}
+	for name, object := range delivered {
+		on.AwaitObject(object, "the member has what the work "+name+" applies", func() error { return nil })
+	}
+	kit.Await(t, "both works are applied", func(ctx context.Context) error {
+		works := &workv1.ManifestWorkList{}
+		if err := admin.List(ctx, works, client.InNamespace("edge-1")); err != nil {
+			return err
+		}
+		for i := range works.Items {
+			if !meta.IsStatusConditionTrue(works.Items[i].Status.Conditions, workv1.WorkApplied) {
+				return fmt.Errorf("the work %s is not applied: %v", works.Items[i].Name, works.Items[i].Status.Conditions)
+			}
+		}
+		return nil
+	})
+
+	args := []string{"unjoin", "edge-1", "--keep-workloads", "--member-kubeconfig=" + member.Kubeconfig()}
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader("yes\n"), Out: &out, ErrOut: &errOut}
+	if code := cli.Run(t.Context(), append(args, "--kubeconfig="+hub.Kubeconfig()), streams, clock.RealClock{}); code == cli.ExitOK ||
+		!strings.Contains(errOut.String(), "add --yes") {
+		t.Errorf("without --yes and a terminal: exit code %d: %s", code, errOut.String())
+	}
+	err := admin.Delete(t.Context(), kit.Cluster("edge-1"))
+	if err == nil || !strings.Contains(err.Error(), "kubectl berth unjoin edge-1") {
+		t.Errorf("a deletion without the command: %v, want it refused", err)
+	}
+	got := run(t, hub, append(args, "--yes")...)
+	for _, want := range []string{
+		"With the ManagedCluster edge-1 the hub deletes:\n  2 works: ", "alone", ", which belong to 1 set: shop/api\n  0 add-ons\n",
+		"What the works applied stays on the member.\nmanagedcluster edge-1 deleted\nthe agent of edge-1 removed from the member\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("unjoin prints %q, want %q in it", got, want)
+		}
+	}
+	for name, before := range delivered {
+		after := kit.ConfigMap("default", name)
+		on.MustRead(after)
+		if after.UID != before.UID || len(after.OwnerReferences) > 0 || after.DeletionTimestamp != nil {
+			t.Errorf("%s has the UID %s and the owners %v, want the UID %s and no owner", name, after.UID, after.OwnerReferences, before.UID)
+		}
+	}
 }
 
 var errAllowed = errors.New("allowed")

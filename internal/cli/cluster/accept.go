@@ -40,8 +40,13 @@ const acceptExamples = `  # Accept the clusters edge-1 and edge-2
 
 const denyLong = `Deny clusters: their agents lose their permissions on the hub, and placements select them no more.
 
-Works stay on a denied cluster, and accepting it again restores everything. A certificate stays valid until it expires; it
-has no permissions meanwhile.`
+Works stay on a denied cluster, and accepting it again restores everything. A cluster that is denied and then deleted keeps its workloads
+on the member, since its agent may do nothing any more. To remove both, run "kubectl berth unjoin" while the cluster is accepted. A
+certificate stays valid until it expires; it has no permissions meanwhile.`
+
+// deniedNote is what follows for the workloads of a denied cluster.
+const deniedNote = "note: if %[1]s is deleted now, its workloads stay on the member, since its agent may do nothing any more; " +
+	"to remove them too, accept it again and run: kubectl berth unjoin %[1]s\n"
 
 // acceptOptions is the command line of `kubectl berth accept` and `kubectl berth deny`.
 type acceptOptions struct {
@@ -128,6 +133,7 @@ func (o *acceptOptions) set(ctx context.Context, hub client.Client, name string)
 	}
 	printer.Printf(o.streams.Out, "managedcluster %s %s\n", name, verb)
 	if !o.accepted {
+		printer.Printf(o.streams.ErrOut, deniedNote, name)
 		return nil
 	}
 	request, err := join.ApproveShared(ctx, hub, name)

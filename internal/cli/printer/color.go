@@ -77,9 +77,9 @@ func newScreen(terminal bool, width int, getenv func(string) string) Screen {
 // fileDescriptor is what a file has and a buffer has not.
 type fileDescriptor interface{ Fd() uintptr }
 
-// IsTerminal reports whether a writer is a terminal.
-func IsTerminal(w io.Writer) bool {
-	file, ok := w.(fileDescriptor)
+// IsTerminal reports whether a stream, which is a reader or a writer, is a terminal.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(fileDescriptor)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 

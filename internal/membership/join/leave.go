@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,15 +20,21 @@ import (
 // deletionPoll is the time between two looks at a deletion.
 const deletionPoll = time.Second
 
-// Delete deletes a cluster from a hub and waits until it is gone. After the timeout the error names what delays the deletion,
-// which goes on.
-func Delete(ctx context.Context, hub client.Client, name string, timeout time.Duration) error {
+// Delete deletes a cluster from a hub and waits until it is gone. The cluster records what becomes of its workloads, as
+// clusterv1.OnDeleteAnnotationKey has it. After the timeout the error names what delays the deletion, which goes on.
+func Delete(ctx context.Context, hub client.Client, name, onDelete string, timeout time.Duration) error {
 	cluster := &clusterv1.ManagedCluster{}
 	key := client.ObjectKey{Name: name}
 	if err := hub.Get(ctx, key, cluster); err != nil {
 		return fmt.Errorf("reading ManagedCluster %s: %w", name, err)
 	}
 	uid := cluster.UID
+	if cluster.Annotations[clusterv1.OnDeleteAnnotationKey] != onDelete {
+		change := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, uid, clusterv1.OnDeleteAnnotationKey, onDelete)
+		if err := hub.Patch(ctx, cluster, client.RawPatch(types.MergePatchType, change), client.FieldOwner(fieldManager)); err != nil {
+			return fmt.Errorf("recording on ManagedCluster %s what becomes of its workloads: %w", name, err)
+		}
+	}
 	if err := hub.Delete(ctx, cluster, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting ManagedCluster %s: %w", name, err)
 	}
