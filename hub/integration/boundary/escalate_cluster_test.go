@@ -205,6 +205,9 @@ func TestAdminsOfASetManageItsClusters(t *testing.T) {
 		"metadata": object{"name": own, "labels": object{"a": "b"}},
 	}).expectSuccess(t)
 	caller.merge(t, path, `{"spec":{"taints":null}}`).expectSuccess(t)
+	for _, value := range []string{`"Keep"`, `null`, `"Remove"`} { // the deletion of an accepted cluster needs it
+		caller.merge(t, path, `{"metadata":{"annotations":{"berth-project.io/on-delete":`+value+`}}}`).expectSuccess(t)
+	}
 
 	caller.read(t, clusters).expect(t, http.StatusForbidden, forUser(caller, noRole("list", "managedclusters", "")))
 	for verb, got := range map[string]apiResponse{
@@ -243,8 +246,12 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"its address":                 {`{"spec":{"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
 		"its address, beside a taint": {`{"spec":{"taints":null,"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
 		"an annotation":               {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noMetadata},
-		"an annotation taken away":    {`{"metadata":{"annotations":null}}`, noMetadata},
-		"a finalizer":                 {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
+		"an annotation beside another": {
+			`{"metadata":{"annotations":{"berth-project.io/on-delete":"Keep","berth-project.io/simulated":"true"}}}`,
+			noMetadata,
+		},
+		"an annotation taken away": {`{"metadata":{"annotations":null}}`, noMetadata},
+		"a finalizer":              {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
 		"an owner": {
 			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`,
 			noMetadata,

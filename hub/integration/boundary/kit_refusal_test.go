@@ -89,7 +89,7 @@ const (
 	noReservedLabel  = "allows no change of reserved labels" + reservedPrefixes
 	noReservedTaint  = "allows no change of reserved taints" + reservedPrefixes
 	noSpec           = "allows no change of a cluster's spec but to spec.taints"
-	noMetadata       = "allows no change of a cluster's annotations, finalizers and owners"
+	noMetadata       = "allows no change of a cluster's annotations, finalizers and owners, but of berth-project.io/on-delete"
 )
 
 // limited is the refusal of a change that the admin of a set may not make.
