@@ -78,6 +78,11 @@ func (o *unjoinOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if o.keep && !removal.Denied {
+		if err := join.CheckKept(ctx, hub, name); err != nil {
+			return err
+		}
+	}
 	for line := range strings.Lines(removalText(removal, o.keep)) { // the printer escapes line feeds of what it is given
 		printer.Printf(o.streams.Out, "%s\n", strings.TrimSuffix(line, "\n"))
 	}

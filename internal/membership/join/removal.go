@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,28 @@ func ReadRemoval(ctx context.Context, hub client.Client, name string) (Removal, 
 	slices.Sort(out.Sets)
 	out.Sets = slices.Compact(out.Sets)
 	return out, nil
+}
+
+// CheckKept returns why the workloads of an accepted cluster would go with it although it is to keep them: Berth's manager does not remove
+// the cluster, as on a hub where a controller of Open Cluster Management or an older manager does. Such a manager has put no label on the
+// namespace of the cluster.
+func CheckKept(ctx context.Context, hub client.Client, name string) error {
+	namespace := &corev1.Namespace{}
+	err := hub.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	_, kept := namespace.Labels[clusterv1.AcceptedLabelKey]
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("nothing was changed: the label %s of the namespace %s shows whether this hub keeps workloads, and it cannot be read: %w",
+			clusterv1.AcceptedLabelKey, name, err)
+	case !kept:
+		return fmt.Errorf("nothing was changed: the namespace %s has no label %s, so the controller that removes clusters from this hub keeps no "+
+			"workloads; set spec.deleteOption.propagationPolicy of the works to Orphan, and run the command without --keep-workloads",
+			name, clusterv1.AcceptedLabelKey)
+	default:
+		return nil
+	}
 }
 
 // listContent returns the objects of a kind in the namespace of a cluster, and whether the user may not list them, as the admin of a set. A
