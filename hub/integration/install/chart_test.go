@@ -140,6 +140,7 @@ func TestSchemasRefuseWrongValues(t *testing.T) {
 		"a digest that is too short":            {manager.with("image.digest=sha256:abc"), "image.digest"},
 		"a port on which no server listens":     {manager.with("networkPolicy.apiServerPorts={0}"), "apiServerPorts"},
 		"a taint policy that the manager lacks": {manager.with("health.taintUnjoined=maybe"), "taintUnjoined"},
+		"a protection that the chart lacks":     {manager.with("protection.deletion=deny"), "protection.deletion"},
 		"an agent without a cluster":            {agent.with("clusterName="), "clusterName"},
 		"a cluster name that no label may be":   {agent.with("clusterName=Edge_1"), "clusterName"},
 		"an agent without a bootstrap":          {agent.with("bootstrap.kubeconfig="), "bootstrap"},
@@ -166,6 +167,27 @@ func TestAReleaseInAnotherNamespaceIsRefused(t *testing.T) {
 	}
 }
 
+// TestTheChartProtectsClusters compares the actions of the policies that protect clusters and their namespaces.
+func TestTheChartProtectsClusters(t *testing.T) {
+	for values, want := range map[string]map[string]string{
+		"protection.deletion=Off":                             {},
+		"protection.deletion=Deny":                            {"berth-cluster-deletion": "[Deny]", "berth-namespace-deletion": "[Deny]"},
+		"protection.deletion=Warn":                            {"berth-cluster-deletion": "[Warn]", "berth-namespace-deletion": "[Warn]"},
+		"protection.deletion=Deny protection.onDelete=Remove": {"berth-namespace-deletion": "[Deny]"},
+	} {
+		got := map[string]string{}
+		for _, object := range managerRelease().with(strings.Fields(values)...).objects(t) {
+			if name := object.GetName(); object.GetKind() == "ValidatingAdmissionPolicyBinding" && strings.HasSuffix(name, "-deletion") {
+				actions, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "validationActions")
+				got[name] = fmt.Sprint(actions)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: actions (-want +got):\n%s", values, diff)
+		}
+	}
+}
+
 // TestTheAPIServerAcceptsCharts sends every object of the charts to a real API server, in a dry run with strict field validation.
 func TestTheAPIServerAcceptsCharts(t *testing.T) {
 	admin := kit.New(t, shared)
@@ -177,7 +199,7 @@ func TestTheAPIServerAcceptsCharts(t *testing.T) {
 			"scores.config.sources[0].name=main", "scores.config.sources[0].url=https://127.0.0.1:9090", "scores.config.scores[0].name=cpu",
 			"scores.config.scores[0].query=up",
 			"profiles.enabled=true", "profiles.accessProvider=example", "inventory.enabled=true", "inventory.namespaces={fleet}",
-			"kueue.enabled=true", "addons.enabled=true", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
+			"kueue.enabled=true", "addons.enabled=true", "protection.deletion=Deny", "metrics.dashboard.enabled=true", "replicas=3", "extraArgs={--workers=8}"),
 		"everything off": manager.with("registration.enabled=false", "delivery.enabled=false", "webhooks.enabled=false", "views.enabled=false",
 			"metrics.enabled=false",
 			"networkPolicy.enabled=false", "crds.enabled=false", "crds.protected=false"),

@@ -45,8 +45,8 @@ on the member, since its agent may do nothing any more. To remove both, run "kub
 certificate stays valid until it expires; it has no permissions meanwhile.`
 
 // deniedNote is what follows for the workloads of a denied cluster.
-const deniedNote = "note: if %[1]s is deleted now, its workloads stay on the member, since its agent may do nothing any more; " +
-	"to remove them too, accept it again and run: kubectl berth unjoin %[1]s\n"
+const deniedNote = "note: if %[1]s is deleted now, what its works applied stays on the member, since its agent may do nothing any more; " +
+	"to remove that too, accept it again and run: kubectl berth unjoin %[1]s\n"
 
 // acceptOptions is the command line of `kubectl berth accept` and `kubectl berth deny`.
 type acceptOptions struct {
