@@ -3,12 +3,16 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/internal/delivery/report"
 )
 
 var errNotStarted = errors.New("the controller replicaset has not started")
@@ -41,5 +45,13 @@ func (r *Reader) Input(ctx context.Context, key types.NamespacedName) (plan.Inpu
 	if known := by.known(key); known != nil {
 		in.Faults = known.faults.ByCluster(in.Now)
 	}
-	return in, err
+	if err != nil {
+		return in, err
+	}
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := by.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return in, fmt.Errorf("listing the clusters: %w", err)
+	}
+	in.Unknown = report.UnknownOf(clusters.Items)
+	return in, nil
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/rollouts"
@@ -105,6 +107,7 @@ func (o *options) explainWork(ctx context.Context, name string, now time.Time) e
 		return err
 	}
 	found := report.OfWork(work, now)
+	found.ShowUnknown(o.readCluster(ctx, work.Namespace))
 	return o.write(found, func(w io.Writer, on printer.Screen) error { return rollouts.PrintWork(w, &found, on, now) })
 }
 
@@ -126,6 +129,23 @@ func (o *options) readWork(ctx context.Context, name string) (*workv1.ManifestWo
 		return nil, fmt.Errorf("reading the ManifestWork %s: %w", key, err)
 	}
 	return out, nil
+}
+
+// readCluster reads the cluster of a work; nil where the input has none, or the caller may not read it.
+func (o *options) readCluster(ctx context.Context, name string) *clusterv1.ManagedCluster {
+	if o.Offline() {
+		at := slices.IndexFunc(o.bundle.Clusters, func(c *clusterv1.ManagedCluster) bool { return c.Name == name })
+		if at < 0 {
+			return nil
+		}
+		return o.bundle.Clusters[at]
+	}
+	hub, _, err := o.caller().Connect(name)
+	found := &clusterv1.ManagedCluster{}
+	if err != nil || hub.Get(ctx, client.ObjectKey{Name: name}, found) != nil {
+		return nil
+	}
+	return found
 }
 
 // printDeliveries writes the deliveries to the clusters of a placement, after the explanation of the placement.

@@ -43,6 +43,45 @@ func TestExplainDelivery(t *testing.T) {
 	}
 }
 
+// TestExplainTheWorksOfAnUnknownCluster shows the works of a cluster whose agent does not report as Unknown, and those of another as they are.
+func TestExplainTheWorksOfAnUnknownCluster(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	stored := clitest.Breached(t)
+	const why = "ManagedCluster canary-1 is Unknown: its agent does not report"
+	files := stored.YAML() + `---
+apiVersion: cluster.open-cluster-management.io/v1
+kind: ManagedCluster
+metadata: {name: canary-1}
+spec: {hubAcceptsClient: true}
+status:
+  conditions:
+    - {type: ManagedClusterConditionAvailable, status: Unknown, reason: ManagedClusterLeaseUpdateStopped, message: stopped,
+       lastTransitionTime: "2026-11-20T10:00:00Z"}
+`
+	for sentence, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"the work":              {[]string{"work", stored.Works["canary-1"].Name, "-n", "canary-1"}, []string{": Unknown, before Succeeded", why}},
+		"the cluster of a set":  {[]string{"mwrs", "web", "canary-1"}, []string{"Unknown, before Succeeded", why}},
+		"the clusters of a set": {[]string{"mwrs", "web", "-o", "wide"}, []string{"Unknown, before Succeeded", why}},
+		"another work":          {[]string{"work", stored.Works["edge-0"].Name, "-n", "edge-0"}, nil},
+		"another cluster":       {[]string{"mwrs", "web", "edge-1"}, nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := run(t, files, append(append([]string{"explain"}, test.args...), "-f", "-")...)
+			if got.Code != command.ExitOK || strings.Contains(got.Out, "Unknown") != (test.want != nil) {
+				t.Errorf("exit code %d, %s\n%s", got.Code, got.ErrOut, got.Out)
+			}
+			for _, text := range test.want {
+				if !strings.Contains(got.Out, text) {
+					t.Errorf("want %q in\n%s", text, got.Out)
+				}
+			}
+		})
+	}
+}
+
 // TestExplainWithoutWorks explains a set from files without works: there are only the numbers of its status.
 func TestExplainWithoutWorks(t *testing.T) {
 	w := clitest.Breached(t)

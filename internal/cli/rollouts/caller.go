@@ -48,6 +48,9 @@ func (c Caller) Report(ctx context.Context, hub client.Client, key client.Object
 		}
 		printer.Printf(c.ErrOut, "note: you may not list manifestworks or the kept templates, so clusters are not listed one by one: %s\n", err)
 	}
+	if err := read.readUnknown(ctx, hub); err != nil {
+		return nil, err
+	}
 	out, err := NewReport(read, now)
 	return &out, err
 }

@@ -173,7 +173,8 @@ func nextOf(c *report.Cluster) string {
 func PrintCluster(w io.Writer, set string, c *report.Cluster, on printer.Screen, now time.Time) {
 	printer.Printf(w, "%s in %s: %s\n", c.Cluster, set, on.Paint(codeStyle(c.Code), string(c.Code)))
 	facts := printer.NewFacts(w, on)
-	facts.Field("state", strings.TrimSuffix(string(c.State)+", since "+span(c.Since, nil, now), ", since "))
+	facts.Field("state", strings.TrimSuffix(shownState(c.State, c.Unknown)+", since "+span(c.Since, nil, now), ", since "))
+	facts.Styled("unknown", c.Unknown, printer.StyleWarning)
 	if c.Until != nil {
 		facts.Field("until", printer.FormatTime(c.Until.Time))
 	}
@@ -204,10 +205,19 @@ func printFailure(facts printer.Facts, failure *report.Failure, now time.Time) {
 	facts.Styled("error", failure.Message, printer.StyleBad)
 }
 
+// shownState returns a state as a user reads it: that of a work whose agent does not report is of an earlier time.
+func shownState(state rollout.State, unknown string) string {
+	if unknown == "" {
+		return string(state)
+	}
+	return "Unknown, before " + string(state)
+}
+
 // PrintWork writes everything about one work.
 func PrintWork(w io.Writer, work *report.Work, on printer.Screen, now time.Time) error {
-	printer.Printf(w, "%s/%s: %s\n", work.Cluster, work.Name, on.Paint(stateStyle(work.State), string(work.State)))
+	printer.Printf(w, "%s/%s: %s\n", work.Cluster, work.Name, on.Paint(stateStyle(work.State), shownState(work.State, work.Unknown)))
 	facts := printer.NewFacts(w, on)
+	facts.Styled("unknown", work.Unknown, printer.StyleWarning)
 	facts.Field("since", span(work.Since, nil, now))
 	facts.Field("set", cmp.Or(work.Set, "none"))
 	printFailure(facts, work.Failure, now)

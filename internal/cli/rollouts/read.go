@@ -195,7 +195,15 @@ func (d *Delivery) input(now time.Time) (plan.Input, error) {
 	if err != nil {
 		return plan.Input{}, fmt.Errorf("hashing the template: %w", err)
 	}
-	out := plan.Input{Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Control: d.Control, Now: now, FinishedBefore: true}
+	out := plan.Input{
+		Set: d.Set, Hash: hash, Placements: d.Placements, Works: d.Works, Control: d.Control, Now: now, FinishedBefore: true,
+		Unknown: map[string]string{},
+	}
+	for name, cluster := range d.Clusters {
+		if why := report.Unknown(cluster); why != "" {
+			out.Unknown[name] = why
+		}
+	}
 	rendered, err := d.rendering(hash)
 	if err != nil {
 		return plan.Input{}, err

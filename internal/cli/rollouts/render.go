@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -23,7 +24,7 @@ func (d *Delivery) ReadClusters(ctx context.Context, hub client.Reader) error {
 	for {
 		page := &clusterv1.ManagedClusterList{}
 		if err := hub.List(ctx, page, client.Limit(clusterPage), client.Continue(next)); err != nil {
-			return fmt.Errorf("listing the clusters that the overrides of the set read: %w", err)
+			return fmt.Errorf("listing the clusters: %w", err)
 		}
 		for i := range page.Items {
 			d.Clusters[page.Items[i].Name] = &page.Items[i]
@@ -32,6 +33,18 @@ func (d *Delivery) ReadClusters(ctx context.Context, hub client.Reader) error {
 			return nil
 		}
 	}
+}
+
+// readUnknown reads the clusters whose works are shown as Unknown. A caller that may not list clusters sees what the works report.
+func (d *Delivery) readUnknown(ctx context.Context, hub client.Reader) error {
+	if d.WorksHidden || d.Clusters != nil {
+		return nil
+	}
+	err := d.ReadClusters(ctx, hub)
+	if apierrors.IsForbidden(err) {
+		d.Clusters, err = nil, nil
+	}
+	return err
 }
 
 // rendering is what a template becomes on each cluster.

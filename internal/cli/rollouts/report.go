@@ -119,7 +119,7 @@ func printClusters(w io.Writer, r *report.Report, screen printer.Screen, now tim
 			continue
 		}
 		listed++
-		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), string(c.State), printer.Age(c.Since, now), cmp.Or(c.Message, string(c.Code)))
+		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), shownState(c.State, c.Unknown), printer.Age(c.Since, now), cmp.Or(c.Unknown, c.Message, string(c.Code)))
 	}
 	if listed == 0 {
 		return nil

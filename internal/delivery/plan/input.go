@@ -36,6 +36,8 @@ type Input struct {
 	Undeliverable map[string]string
 	// Members are what is known of the clusters of the rollout's record; a cluster without an entry is healthy.
 	Members map[string]evidence.Member
+	// Unknown is why what the works of a cluster report is of an earlier time, by cluster. It is for reports alone: no plan reads it.
+	Unknown map[string]string
 	// Control is what people decided about the rollout; nil for nothing.
 	Control *rolloutv1alpha1.RolloutControl
 	// FinishedBefore means that a rollout of the present template has finished before.

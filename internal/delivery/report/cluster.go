@@ -40,6 +40,9 @@ func (b *builder) cluster(v deliveryplan.Verdict) Cluster {
 		Cluster: v.Cluster, Placement: v.Placement, State: v.State, Code: v.Code, Work: v.Work, Message: v.Message,
 		Since: timeOrNil(v.Since), Until: timeOrNil(v.Until),
 	}
+	if work != nil {
+		out.Unknown = b.in.Unknown[v.Cluster]
+	}
 	if v.Placement != "" && v.Group.Index != decision.NoIndex {
 		out.Group = v.Group.String()
 	}

@@ -95,7 +95,9 @@ type Cluster struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	Until *metav1.Time `json:"until,omitempty"`
 	// Work is the name of the work in the namespace of the cluster.
-	Work    string `json:"work,omitempty"`
+	Work string `json:"work,omitempty"`
+	// Unknown is why the state is that of an earlier time; empty while the agent of the cluster reports.
+	Unknown string `json:"unknown,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Failure is the first object that fails; absent where none does.
 	Failure *Failure `json:"failure,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
@@ -251,6 +252,37 @@ func TestAWorkOfItsOwn(t *testing.T) {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestTheWorksOfAnUnknownClusterAreShownUnknown: the report is derived from the cluster, and the work stays as it is.
+func TestTheWorksOfAnUnknownClusterAreShownUnknown(t *testing.T) {
+	w := fleet(t, lenient)
+	w.Report("Applied Progressing=False", "a")
+	for status, unknown := range map[metav1.ConditionStatus]bool{
+		metav1.ConditionTrue: false, metav1.ConditionFalse: false, metav1.ConditionUnknown: true,
+	} {
+		cluster := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionAvailable, Status: status}}
+		in, stored := w.Input(), w.Works["a"].DeepCopy()
+		in.Unknown = report.UnknownOf([]clusterv1.ManagedCluster{cluster})
+		found := report.New(in)
+		a, _ := found.Find("a")
+		b, _ := found.Find("b")
+		work := report.Work{Manifests: []report.Manifest{{Applied: metav1.ConditionTrue}}}
+		work.ShowUnknown(&cluster)
+		if (a.Unknown != "") != unknown || b.Unknown != "" || (work.Unknown != "") != unknown {
+			t.Errorf("%s: the rows are %+v and %+v, and the work is %+v", status, a, b, work)
+		}
+		if got := work.Manifests[0]; (got.Applied == metav1.ConditionUnknown) != unknown || got.Available != "" {
+			t.Errorf("%s: the object is shown as %+v", status, got)
+		}
+		if diff := cmp.Diff(stored, w.Works["a"]); diff != "" {
+			t.Errorf("%s: the work was changed (-before +after):\n%s", status, diff)
+		}
+	}
+	if got := report.Unknown(nil); got != "" {
+		t.Errorf("without a cluster: %q", got)
 	}
 }
 

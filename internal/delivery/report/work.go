@@ -24,6 +24,8 @@ type Work struct {
 	Set   string        `json:"set,omitempty"`
 	State rollout.State `json:"state"`
 	Since *metav1.Time  `json:"since,omitempty"`
+	// Unknown is why the states are those of an earlier time; empty while the agent of the cluster reports.
+	Unknown string `json:"unknown,omitempty"`
 	// Message is why the work has not succeeded.
 	Message string   `json:"message,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
