@@ -316,7 +316,7 @@ func TestCertificateRequests(t *testing.T) {
 	t.Log("a request of a denied cluster waits, and is approved once the cluster is accepted")
 	s.setAccepted("old", false)
 	s.awaitCondition("old", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
-	name := s.request(registration.JoinUser("old"), bootstrap, "old", "old", memberUID)
+	name := s.request(registration.JoinUser("old"), bootstrap, "old", "old", imagedUID)
 	s.awaitState(s.request(registration.AgentUser("old", "a"), agents("old"), "old", "c1", ""), denied) // decided after it
 	if got, err := s.state(t.Context(), name); err != nil || got != "Pending" {
 		t.Errorf("the request of a denied cluster is %q, %v", got, err)

@@ -42,7 +42,7 @@ type Reporter struct {
 }
 
 // Run stores the annotations, and again where one of them is gone, as from a ManagedCluster that was deleted and created again. It leaves
-// another value that was stored since: two agents that report one cluster would replace it for ever.
+// another value that was stored since: two agents that report one cluster would replace it again and again.
 func (r *Reporter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.report(ctx)

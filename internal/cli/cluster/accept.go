@@ -28,7 +28,10 @@ With --replace, the hub records the member whose request waits, approves the req
 of several members are an error that lists them. An agent that authenticates by a token loses its service account, and with it every
 token. Join tokens that the new member does not use end as well. A client certificate of the former agent stays valid until it expires.
 
-You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, and to approve
+A member that is another cluster already is refused: two agents on one member undo each other's work. Machines that were made from the image
+of one disk have one UID, and are two members: --shared-identity accepts such a cluster.
+
+You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, to list clusters, and to approve
 certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster, and the one of the
 cluster in berth-join.`
 
@@ -36,7 +39,10 @@ const acceptExamples = `  # Accept the clusters edge-1 and edge-2
   kubectl berth accept edge-1 edge-2
 
   # The cluster edge-1 was made anew: accept its new member
-  kubectl berth accept edge-1 --replace`
+  kubectl berth accept edge-1 --replace
+
+  # The machine of edge-2 was made from the image of another one: accept it knowingly
+  kubectl berth accept edge-2 --shared-identity`
 
 const denyLong = `Deny clusters: their agents lose their permissions on the hub, and placements select them no more.
 
@@ -50,9 +56,9 @@ const deniedNote = "note: if %[1]s is deleted now, what its works applied stays 
 
 // acceptOptions is the command line of `kubectl berth accept` and `kubectl berth deny`.
 type acceptOptions struct {
-	streams           genericiooptions.IOStreams
-	flags             *reader.HubFlags
-	accepted, replace bool
+	streams                   genericiooptions.IOStreams
+	flags                     *reader.HubFlags
+	accepted, replace, shared bool
 }
 
 // NewAccept returns the command that accepts clusters.
@@ -82,6 +88,8 @@ func newSetAccepted(streams genericiooptions.IOStreams, accepted bool, cmd *cobr
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }
 	cmd.DisableFlagsInUseLine = true
 	if accepted {
+		cmd.Flags().BoolVar(&o.shared, "shared-identity", false,
+			"accept that the member has the UID of another cluster's, as machines made from one image have")
 		cmd.Flags().BoolVar(&o.replace, "replace", false,
 			"accept the other member that requests to take over the cluster, in place of the recorded one")
 	}
@@ -121,8 +129,24 @@ func (o *acceptOptions) replaceMember(ctx context.Context, hub client.Client, na
 	return nil
 }
 
+// checkIdentity refuses a cluster whose member is another cluster, unless that is accepted as well.
+func (o *acceptOptions) checkIdentity(ctx context.Context, hub client.Client, name string) error {
+	if !o.accepted {
+		return nil
+	}
+	if o.shared {
+		if err := join.ShareIdentity(ctx, hub, name); err != nil {
+			return err
+		}
+	}
+	return join.CheckIdentity(ctx, hub, name)
+}
+
 // set accepts or denies a cluster.
 func (o *acceptOptions) set(ctx context.Context, hub client.Client, name string) error {
+	if err := o.checkIdentity(ctx, hub, name); err != nil {
+		return err
+	}
 	changed, err := join.SetAccepted(ctx, hub, name, o.accepted)
 	if err != nil {
 		return err

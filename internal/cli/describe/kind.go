@@ -9,9 +9,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/cli/reader"
 	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -118,6 +120,7 @@ func describeClusters(bundle *file.Bundle, now time.Time) []description {
 			fields: append(metadataFields(cluster, now),
 				newField("Accepted", strconv.FormatBool(of.Accepted)),
 				newField("Joined", strconv.FormatBool(of.Joined)),
+				newField("Member", memberText(cluster)),
 				newField("Available", available),
 				newField("Kubernetes", of.Version),
 				newField("Allocatable", "cpu="+resource.Cores(of.CPU), "memory="+resource.Gibibytes(of.Memory)),
@@ -128,6 +131,19 @@ func describeClusters(bundle *file.Bundle, now time.Time) []description {
 		})
 	}
 	return out
+}
+
+// memberText returns the UID of the recorded member of a cluster, or what follows without one.
+func memberText(cluster *clusterv1.ManagedCluster) string {
+	uid := cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	switch {
+	case uid != "" && registration.SharedIdentityAccepted(cluster):
+		return uid + ", which another cluster may have as well"
+	case uid == "" && registration.Reported(cluster):
+		return "not checked: its agent states no UID, so a second member of this name is not noticed"
+	default:
+		return uid
+	}
 }
 
 func describeSets(bundle *file.Bundle, now time.Time) []description {

@@ -115,7 +115,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{reconciler: r, name: request.Name, cluster: cluster, conflict: reportConflict(cluster)}
+	p := &pass{reconciler: r, name: request.Name, cluster: cluster, conflict: reportConflict(cluster), reason: reasonConflict}
 	if err := p.recordAgent(ctx, requests); err != nil {
 		return apply.Result(ctx, 0, err)
 	}
@@ -132,6 +132,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.dropCluster(request.Name)
 	}
 	if err := p.endJoinToken(ctx, requests); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := p.compareNames(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	return apply.Result(ctx, p.retry, p.writeConflict(ctx))

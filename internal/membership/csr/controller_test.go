@@ -64,7 +64,8 @@ func newKit(t *testing.T, fault *faults, requester string, groups ...string) kit
 	cluster.Spec.HubAcceptsClient = true
 	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: "True", Reason: "A"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, newRequest(t, requester, groups)).WithStatusSubresource(cluster).
-		WithIndex(&certificatesv1.CertificateSigningRequest{}, requestsByCluster, clusterLabel).Build()
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, requestsByCluster, clusterLabel).
+		WithIndex(&clusterv1.ManagedCluster{}, clustersByMember, memberOf).Build()
 	failing := interceptor.NewClient(hub, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if fault.pin != nil {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -25,8 +26,9 @@ const approvedReason = "AutoApprovedByHubCSRApprovingController"
 // The reasons of the condition ClusterIdentityConflict.
 const (
 	reasonConflict   = "AnotherMember"
+	reasonOtherName  = "AnotherName"
 	reasonNoConflict = "NoConflict"
-	noConflict       = "No other member requests or reports this cluster"
+	noConflict       = "No other member requests or reports this cluster, and its member has no other name"
 )
 
 // pass is one pass over the open requests of a cluster.
@@ -36,15 +38,22 @@ type pass struct {
 	name string
 	// cluster is nil where it does not exist. It is the latest stored version.
 	cluster *clusterv1.ManagedCluster
-	// waiting counts the requests that stay open. conflict is the message about another member: its report, or its first request.
-	waiting  int
-	conflict string
-	retry    time.Duration
+	// waiting counts the requests that stay open. conflict is the message about another member, from its report or its first request, or about
+	// another name of the recorded member; reason is why.
+	waiting          int
+	conflict, reason string
+	retry            time.Duration
 }
 
 // decide decides on one request and writes the decision.
 func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
-	decision := approval.Decide(approval.Input{Request: csr, Cluster: p.cluster, MaxDuration: p.reconciler.options.MaxDuration})
+	other, err := p.otherName(ctx, csr.Annotations[clusterv1.ClusterUIDAnnotationKey])
+	if err != nil {
+		return err
+	}
+	decision := approval.Decide(approval.Input{
+		Request: csr, Cluster: p.cluster, OtherName: other, MaxDuration: p.reconciler.options.MaxDuration,
+	})
 	if decision.Review != nil {
 		allowed, err := p.review(ctx, decision.Review)
 		if err != nil {
@@ -65,9 +74,7 @@ func (p *pass) decide(ctx context.Context, csr *certificatesv1.CertificateSignin
 		return p.deny(ctx, csr, decision)
 	case approval.Wait:
 		p.waiting++
-		if decision.Reason == approval.ReasonIdentityConflict && p.conflict == "" {
-			p.conflict = decision.Message
-		}
+		p.addConflict(decision)
 		log.FromContext(ctx).V(1).Info("the certificate request waits", "request", csr.Name, "reason", decision.Reason, "message",
 			decision.Message)
 		return p.acceptByRule(ctx, csr, decision)
@@ -147,6 +154,43 @@ func (p *pass) finish(
 	return nil
 }
 
+// addConflict stores the conflict that a request shows, unless there is one.
+func (p *pass) addConflict(decision approval.Decision) {
+	reason, ok := map[string]string{
+		approval.ReasonIdentityConflict: reasonConflict, approval.ReasonOtherName: reasonOtherName,
+	}[decision.Reason]
+	if ok && p.conflict == "" {
+		p.conflict, p.reason = decision.Message, reason
+	}
+}
+
+// otherName returns another accepted cluster whose recorded member has a UID; empty without one.
+func (p *pass) otherName(ctx context.Context, uid string) (string, error) {
+	if p.cluster == nil || uid == "" {
+		return "", nil
+	}
+	list := &clusterv1.ManagedClusterList{}
+	if err := p.reconciler.client.List(ctx, list, client.MatchingFields{clustersByMember: uid}, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing the ManagedClusters of the member with the UID %s: %w", uid, err)
+	}
+	return registration.OtherNameOf(uid, p.cluster, list.Items), nil
+}
+
+// compareNames stores the conflict of a cluster whose recorded member has another name as well.
+func (p *pass) compareNames(ctx context.Context) error {
+	if p.cluster == nil || p.conflict != "" || !registration.AdmitsAgent(p.cluster) {
+		return nil
+	}
+	uid := p.cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	other, err := p.otherName(ctx, uid)
+	if err == nil && other != "" {
+		p.reason = reasonOtherName
+		p.conflict = fmt.Sprintf("the member with the UID %q is ManagedCluster %s and ManagedCluster %s: %s", uid, min(p.name, other), max(p.name, other),
+			approval.OtherNameChoices(p.name))
+	}
+	return err
+}
+
 // reportConflict returns a message where another member than the recorded one reports as the agent of a cluster; empty otherwise. Two
 // members that share a join token may both have a token before the first of them is recorded.
 func reportConflict(cluster *clusterv1.ManagedCluster) string {
@@ -168,13 +212,13 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	}
 	stored := meta.FindStatusCondition(p.cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict)
 	want := metav1.Condition{
-		Type: clusterv1.ManagedClusterConditionIdentityConflict, Status: metav1.ConditionTrue, Reason: reasonConflict, Message: p.conflict,
+		Type: clusterv1.ManagedClusterConditionIdentityConflict, Status: metav1.ConditionTrue, Reason: p.reason, Message: p.conflict,
 		LastTransitionTime: metav1.NewTime(p.reconciler.options.Clock.Now().Truncate(time.Second)),
 	}
 	if p.conflict == "" {
 		want.Status, want.Reason, want.Message = metav1.ConditionFalse, reasonNoConflict, noConflict
 	}
-	if stored == nil && p.conflict == "" || stored != nil && stored.Status == want.Status && stored.Message == want.Message {
+	if stored == nil && p.conflict == "" || stored != nil && stored.Status == want.Status && stored.Message == want.Message && stored.Reason == want.Reason {
 		return nil
 	}
 	next := p.cluster.DeepCopy()
@@ -184,7 +228,7 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	}
 	p.cluster = next
 	if p.conflict != "" {
-		log.FromContext(ctx).Info("another member requests the certificate of the cluster", "message", p.conflict)
+		log.FromContext(ctx).Info("the cluster and its member do not belong together alone", "message", p.conflict)
 		p.emit(identityConflictEvent(p.conflict))
 	}
 	return nil

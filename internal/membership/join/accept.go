@@ -8,12 +8,27 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/kube/apply"
 	"github.com/berth-project/berth/internal/membership/registration"
 )
+
+// ShareIdentity records that the member of a cluster may have the UID of another one.
+func ShareIdentity(ctx context.Context, hub client.Client, name string) error {
+	stored := &clusterv1.ManagedCluster{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+		return fmt.Errorf("reading ManagedCluster %s: %w", name, err)
+	}
+	patch := client.MergeFrom(stored.DeepCopy())
+	metav1.SetMetaDataAnnotation(&stored.ObjectMeta, registration.SharedIdentityAnnotationKey, "true")
+	if err := hub.Patch(ctx, stored, patch, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("changing ManagedCluster %s: %w", name, err)
+	}
+	return nil
+}
 
 // SetAccepted accepts or denies a cluster, and returns whether that changed anything. To accept a cluster whose agent was revoked, by the
 // deletion of its service account, lets the hub create another account.
@@ -101,7 +116,7 @@ func pendingReason(cluster *clusterv1.ManagedCluster) string {
 	case !cluster.Spec.HubAcceptsClient:
 		return "not accepted"
 	case meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionIdentityConflict):
-		return "another cluster requests this name"
+		return "its member has another name, or another member requests this name"
 	case revoked(cluster):
 		return "the agent is revoked: its service account was deleted"
 	case !registration.Reported(cluster):

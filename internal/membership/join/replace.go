@@ -51,19 +51,20 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 	if err != nil {
 		return "", err
 	}
-	request, err := onlyMember(name, waiting[name])
+	request, err := onlyMember(next, waiting[name])
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case request != nil:
+		if err := checkName(ctx, hub, next, request.uid()); err != nil {
+			return "", err
+		}
 		uid = record(next, request)
 	case registration.UsesToken(stored):
 		delete(next.Annotations, clusterv1.ClusterUIDAnnotationKey)
 	default:
-		return "", fmt.Errorf("no other member requests the certificate of ManagedCluster %s: run `kubectl berth token "+
-			"create --cluster %s --rejoin`, "+
-			"start the agent of the other member with the printed command, and try again", name, name)
+		return "", noOtherMember(stored, waiting[name])
 	}
 	if report, ok := stored.Annotations[clusterv1.AgentTokenAnnotationKey]; ok { // that of the former agent records no member
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, clusterv1.JoinedRequestAnnotationKey, report)
@@ -84,6 +85,18 @@ func replaceMember(ctx context.Context, hub client.Client, name string) (uid str
 	return uid, nil
 }
 
+// checkName returns an error where a member is another accepted cluster already.
+func checkName(ctx context.Context, hub client.Client, cluster *clusterv1.ManagedCluster, uid string) error {
+	var all clusterv1.ManagedClusterList
+	if err := hub.List(ctx, &all); err != nil {
+		return fmt.Errorf("listing ManagedClusters: %w", err)
+	}
+	if other := registration.OtherNameOf(uid, cluster, all.Items); other != "" {
+		return fmt.Errorf("the member with the UID %q is ManagedCluster %s already: %s", uid, other, approval.OtherNameChoices(cluster.Name))
+	}
+	return nil
+}
+
 // record writes the member of a request on a cluster, and lets the hub approve the request.
 func record(cluster *clusterv1.ManagedCluster, waiting *waitingRequest) (uid string) {
 	uid = waiting.uid()
@@ -96,14 +109,52 @@ func record(cluster *clusterv1.ManagedCluster, waiting *waitingRequest) (uid str
 	return uid
 }
 
+// noOtherMember reports that no request of another member waits, and what to do in the state of the cluster.
+func noOtherMember(cluster *clusterv1.ManagedCluster, waiting []waitingRequest) error {
+	name, recorded := cluster.Name, cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
+	token := fmt.Sprintf("run `kubectl berth token create --cluster %s --rejoin`, start the agent of the other member with the printed command", name)
+	for i := range waiting {
+		if found := &waiting[i]; recorded != "" && found.uid() == recorded {
+			return fmt.Errorf("the request %s is of the recorded member %s of ManagedCluster %s, which needs no --replace: to let it join again, run "+
+				"`kubectl berth token create --cluster %s --rejoin`, and start its agent with the printed command", found.request.Name, recorded, name, name)
+		}
+	}
+	switch {
+	case cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" && recorded == "":
+		return fmt.Errorf("ManagedCluster %s has no recorded member, and a join token of it waits for its use: the first agent that requests with it "+
+			"is recorded, once the cluster is accepted with `kubectl berth accept %s`", name, name)
+	case cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "":
+		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: a join token of it waits for its "+
+			"use; start the agent of the other member with the command that `kubectl berth token create` printed, or with another one after "+
+			"--rejoin, and try again", name, recorded)
+	case recorded == "":
+		return fmt.Errorf("ManagedCluster %s has no recorded member, so none is replaced: %s; its request is then approved without --replace",
+			name, token)
+	default:
+		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: %s, and try again; where the other "+
+			"member is recorded already and its agent has no certificate, the same token lets it join", name, recorded, token)
+	}
+}
+
+// replaces reports whether a request that waits is of a member that may take the place of the recorded one. Without a record, it
+// is that of the holder of a join token.
+func replaces(cluster *clusterv1.ManagedCluster, found *waitingRequest) bool {
+	if found.reason == approval.ReasonIdentityConflict {
+		return true
+	}
+	return cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] == "" && found.uid() != "" &&
+		found.request.Spec.Username == registration.JoinUser(cluster.Name) &&
+		(found.reason == approval.ReasonJoined || found.reason == approval.ReasonRequesterMismatch)
+}
+
 // onlyMember returns the request of the only other member that requests the certificate of a cluster; nil without such a request.
-func onlyMember(cluster string, waiting []waitingRequest) (*waitingRequest, error) {
+func onlyMember(cluster *clusterv1.ManagedCluster, waiting []waitingRequest) (*waitingRequest, error) {
 	var out *waitingRequest
 	var lines []string
 	several := false
 	for i := range waiting {
 		found := &waiting[i]
-		if found.reason != approval.ReasonIdentityConflict {
+		if !replaces(cluster, found) {
 			continue
 		}
 		several = several || out != nil && found.uid() != out.uid()
@@ -114,7 +165,7 @@ func onlyMember(cluster string, waiting []waitingRequest) (*waitingRequest, erro
 	if several {
 		slices.Sort(lines)
 		return nil, fmt.Errorf("several members request the certificate of ManagedCluster %s: deny all requests but those of the right one "+
-			"with kubectl certificate deny, and try again:\n%s", cluster, strings.Join(lines, "\n"))
+			"with kubectl certificate deny, and try again:\n%s", cluster.Name, strings.Join(lines, "\n"))
 	}
 	return out, nil
 }

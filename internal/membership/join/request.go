@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/membership/registration"
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
 
@@ -33,6 +34,23 @@ type waitingRequest struct {
 func listWaiting(ctx context.Context, hub client.Client, clusters map[string]*clusterv1.ManagedCluster) (map[string][]waitingRequest,
 	error,
 ) {
+	out, err := listOpen(ctx, hub, clusters)
+	for name, found := range out {
+		if out[name] = slices.DeleteFunc(found, func(w waitingRequest) bool { return w.reason == "" }); len(out[name]) == 0 {
+			delete(out, name)
+		}
+	}
+	return out, err
+}
+
+// listOpen returns the requests that wait or are about to be approved, by cluster. The latter have no reason.
+func listOpen(ctx context.Context, hub client.Client, clusters map[string]*clusterv1.ManagedCluster) (map[string][]waitingRequest,
+	error,
+) {
+	var all clusterv1.ManagedClusterList
+	if err := hub.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing ManagedClusters: %w", err)
+	}
 	var list certificatesv1.CertificateSigningRequestList
 	if err := hub.List(ctx, &list, client.HasLabels{clusterv1.ClusterNameLabelKey}, client.Limit(maxRequests)); err != nil {
 		return nil, fmt.Errorf("listing certificate requests: %w", err)
@@ -44,8 +62,11 @@ func listWaiting(ctx context.Context, hub client.Client, clusters map[string]*cl
 		if cluster == nil {
 			continue
 		}
-		found := approval.Decide(approval.Input{Request: &request, Cluster: asGranted(cluster), MaxDuration: approval.DefaultMaxDuration})
-		if found.Action == approval.Wait {
+		other := registration.OtherNameOf(request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster, all.Items)
+		found := approval.Decide(approval.Input{
+			Request: &request, Cluster: asGranted(cluster), OtherName: other, MaxDuration: approval.DefaultMaxDuration,
+		})
+		if found.Action == approval.Wait || found.Action == approval.Approve {
 			out[cluster.Name] = append(out[cluster.Name], waitingRequest{request, found.Reason, found.Message})
 		}
 	}

@@ -67,6 +67,7 @@ const (
 	ReasonNotAllowed        = "RenewalNotAllowed"
 	ReasonDriver            = "AgentUsesToken"
 	ReasonTokenEnded        = "JoinTokenEnded"
+	ReasonOtherName         = "MemberHasAnotherName"
 )
 
 // Decision is what the hub does about one request, and why.
@@ -86,6 +87,8 @@ type Input struct {
 	Request *certificatesv1.CertificateSigningRequest
 	// Cluster is the cluster that the label of the request names; nil where it does not exist.
 	Cluster *clusterv1.ManagedCluster
+	// OtherName is another accepted cluster whose recorded member reports itself by the request; empty without one.
+	OtherName string
 	// MaxDuration bounds spec.expirationSeconds.
 	MaxDuration time.Duration
 }

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +107,9 @@ func checkMember(in Input, renewal bool) Decision {
 	cluster := in.Cluster
 	reported, pinned := in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
 	switch {
+	case reported != "" && pinned == "" && !renewal && in.OtherName != "":
+		return wait(ReasonOtherName, "the member with the UID %q, which is ManagedCluster %s already, requests the certificate of ManagedCluster %s: %s",
+			reported, in.OtherName, cluster.Name, OtherNameChoices(cluster.Name))
 	case reported == "" && renewal, reported != "" && (pinned == "" || reported == pinned):
 		return Decision{Action: Approve}
 	case reported == "":
@@ -117,6 +121,12 @@ func checkMember(in Input, renewal bool) Decision {
 			"the member with the UID %q",
 			reported, cluster.Name, pinned)
 	}
+}
+
+// OtherNameChoices returns what an administrator can do about the member of a cluster that has another name as well.
+func OtherNameChoices(name string) string {
+	return fmt.Sprintf("two agents on one member undo each other's work: stop one of them and deny its cluster, as with `kubectl berth deny %s`, "+
+		"or, where these are two machines made from one image, run `kubectl berth accept %s --shared-identity`", name, name)
 }
 
 // checkBootstrap compares the requester of a first certificate with the recorded requester.
