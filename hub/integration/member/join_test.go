@@ -68,6 +68,24 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 	}
 	kit.Await(t, "the agent has joined", joined)
 
+	t.Log("a cluster that was deleted and created again gets the recorded UID from its agent, which goes on with its certificate")
+	admin.MustMerge(cluster, `{"metadata":{"annotations":{"berth-project.io/on-delete":"Remove"}}}`)
+	admin.MustDelete(cluster)
+	admin.AwaitGone(cluster, kit.Namespace("edge-1"))
+	cluster = kit.Cluster("edge-1")
+	admin.MustCreate(cluster)
+	admin.MustPatch(cluster, shortLease)
+	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
+		t.Errorf("accept prints %q", got)
+	}
+	admin.AwaitCondition(cluster, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue, "")
+	admin.AwaitObject(cluster, "the hub has recorded the member again", func() error {
+		if cluster.Annotations[clusterv1.ClusterUIDAnnotationKey] != string(identity.UID) {
+			return fmt.Errorf("annotations %v, want the identity of the member recorded", cluster.Annotations)
+		}
+		return nil
+	})
+
 	stop()
 	admin.AwaitObject(cluster, "the cluster is unknown and tainted", func() error {
 		available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
@@ -80,17 +98,6 @@ func TestAClusterJoinsFallsSilentRecoversAndLeaves(t *testing.T) {
 
 	startAgent(t, command, member, dir)
 	kit.Await(t, "the agent has joined again", joined)
-
-	t.Log("a cluster that was deleted and created again gets the recorded UID from its agent, which goes on with its certificate")
-	admin.MustDelete(cluster)
-	admin.AwaitGone(cluster, kit.Namespace("edge-1"))
-	cluster = kit.Cluster("edge-1")
-	admin.MustCreate(cluster)
-	admin.MustPatch(cluster, shortLease)
-	if got := run(t, hub, "accept", "edge-1"); got != "managedcluster edge-1 accepted\n" {
-		t.Errorf("accept prints %q", got)
-	}
-	kit.Await(t, "the hub has recorded the member again", joined)
 
 	checkUnjoin(t, hub, member)
 	kit.Await(t, "the namespace of the cluster is gone", func(ctx context.Context) error {
