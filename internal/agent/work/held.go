@@ -113,7 +113,7 @@ func (c *Controller) watchRecords(ctx context.Context) {
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		out, err := list(ctx, options)
 		if apierrors.IsNotFound(err) { // the definition is gone
-			c.undefined.suspect()
+			c.undefined.look()
 		}
 		return out, err
 	}

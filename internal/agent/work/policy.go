@@ -100,7 +100,7 @@ func (c *Controller) patchMetadata(ctx context.Context, record *workv1.AppliedMa
 	return stored, c.Records.Patch(ctx, client.AppliedManifestWork(record.Name), patch, stored) //nolint:wrapcheck // the client names the record
 }
 
-// marks returns the annotations by which others know of whom a record is. An agent that does not know its user on the member leaves that out.
+// marks returns the annotations that name the agent of a record. The user is left out where the member has not returned it.
 func (c *Controller) marks() map[string]string {
 	out := map[string]string{workv1.RecordClusterAnnotation: c.Cluster, workv1.RecordHubURLAnnotation: c.Hub.Server()}
 	if c.account != "" {
@@ -109,7 +109,7 @@ func (c *Controller) marks() map[string]string {
 	return out
 }
 
-// sign keeps on the record of whom it is. The policies of the member let nobody else delete it.
+// sign keeps the marks of the agent on the record. The policies of the member let no other user delete it.
 func (p *pass) sign() error {
 	if p.record == nil {
 		return nil
@@ -127,7 +127,7 @@ func (p *pass) sign() error {
 func (c *Controller) readAccount(ctx context.Context) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Records.Create(ctx, client.SelfSubjectReview(), &authenticationv1.SelfSubjectReview{}, review); err != nil {
-		c.Log.Warn("the agent does not know its user on the member: the policies of the member do not protect its records", "error", err)
+		c.Log.Warn("the member does not return the user of the agent: the policies of the member do not protect its records", "error", err)
 	}
 	c.account = review.Status.UserInfo.Username
 }

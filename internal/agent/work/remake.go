@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/agent/work/plan"
 )
 
-// AllowDeleteAnnotation on a record of an agent, or on the definition of records, lets anyone delete it.
+// AllowDeleteAnnotation on a record of an agent, or on the definition of records, lets every user delete it.
 const AllowDeleteAnnotation = "berth-project.io/allow-delete"
 
 // remake replaces a record that is being deleted while its objects are to stay: by hand, or with its definition. The owner references go
@@ -31,7 +31,7 @@ func (p *pass) remake() error {
 	record, err := p.controller.restoreRecord(p.ctx, p.state.former)
 	switch {
 	case p.unrecorded(err):
-		p.controller.undefined.suspect()
+		p.controller.undefined.look()
 		p.record = nil
 		return nil
 	case err != nil:
@@ -51,7 +51,7 @@ func (p *pass) unrecorded(err error) bool {
 
 // releaseRecord takes the owner references off the objects of a record that is being deleted, and then the finalizer off the record.
 func (p *pass) releaseRecord() error {
-	p.controller.undefined.suspect() // its definition may be going
+	p.controller.undefined.look() // its definition may be going
 	for _, entry := range entriesOf(p.record) {
 		if err := p.disown(entry); err != nil {
 			return fmt.Errorf("the record %s is being deleted, and %s keeps its owner reference: %w", p.record.Name, entry.ID, err)
@@ -92,7 +92,7 @@ func (p *pass) disown(entry plan.Entry) error {
 	return p.controller.Member.Disown(p.ctx, p.executor(), p.owner(), found, entry) //nolint:wrapcheck // the API server names the object
 }
 
-// entries returns the entries of the record, or of the one that was released and is to be made anew.
+// entries returns the entries of the record, or of the former record, which is to be made anew.
 func (p *pass) entries() []plan.Entry {
 	if p.record == nil {
 		return entriesOf(p.state.former)

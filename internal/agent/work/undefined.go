@@ -45,8 +45,8 @@ type undefined struct{ wake chan struct{} }
 
 func newUndefined() undefined { return undefined{wake: make(chan struct{}, 1)} }
 
-// suspect lets the loop look at the definition.
-func (u *undefined) suspect() {
+// look lets the loop look at the definition.
+func (u *undefined) look() {
 	select {
 	case u.wake <- struct{}{}:
 	default: // it looks in any case
@@ -168,7 +168,7 @@ func definitionTerminates(err error) bool {
 
 // withoutRecord returns the step of a work whose record cannot be stored: nothing is written. What was applied before is reported as it is.
 func (p *pass) withoutRecord(step plan.Step, err error) plan.Step {
-	p.controller.undefined.suspect()
+	p.controller.undefined.look()
 	applied := map[string]bool{}
 	for _, entry := range p.entries() {
 		if p.read[entry.ID] != nil {

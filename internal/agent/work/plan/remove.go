@@ -121,7 +121,7 @@ func (p *planner) fate(entry Entry, o Object) fate {
 	}
 }
 
-// heir returns the record of another agent that lists an object, first one that has put its marks on it; empty without one.
+// heir returns the record of another agent that lists an object, first one with its marks on the object; empty without one.
 func (p *planner) heir(id object.ID, uid string) Other {
 	var out Other
 	for _, other := range p.in.Others[id] {

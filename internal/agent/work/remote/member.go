@@ -97,7 +97,7 @@ type Record struct {
 // Label returns the value of the label of a record.
 func Label(record string) string { return shortHash(record, 16) }
 
-// Writer returns the field manager of a record, or of a work whose record names none.
+// Writer returns the field manager of a record, or of a work without one on its record.
 func Writer(name string) string { return "work-agent-" + shortHash(name, 8) }
 
 // Manager returns the field manager with which a work writes an object. writer is the one that the work has where its manifest names none.
