@@ -44,11 +44,12 @@ func (c *Controller) start(ctx context.Context) bool {
 		default:
 			if err = c.Member.Define(ctx); err == nil {
 				again = time.Second
+			} else {
+				c.reportUndefined("No work is delivered, because the member stores no records of works: " + err.Error())
 			}
 		}
 		if err != nil {
 			c.Log.Warn("works are not delivered", "error", err)
-			c.reportUndefined("No work is delivered, because the member stores no records of works: " + err.Error())
 		}
 		_ = backoff.Sleep(ctx, c.Clock, again) // the loop ends with the context
 	}

@@ -100,7 +100,7 @@ func Label(record string) string { return shortHash(record, 16) }
 // Writer returns the field manager of a record, or of a work without one on its record.
 func Writer(name string) string { return "work-agent-" + shortHash(name, 8) }
 
-// Manager returns the field manager with which a work writes an object. writer is the one that the work has where its manifest names none.
+// Manager returns the field manager with which a work writes an object. A manifest without a field manager has writer.
 func Manager(writer string, m *object.Manifest) string {
 	if apply := m.Settings.Strategy.ServerSideApply; m.Settings.Strategy.Type == object.ServerSideApply {
 		if apply != nil && apply.FieldManager != "" {
