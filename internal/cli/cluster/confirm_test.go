@@ -29,12 +29,14 @@ func TestRemovalText(t *testing.T) {
 		"a denied cluster keeps them": {denied, false, listed + "The hub denies the cluster, so that what its works applied stays on the " +
 			"member. To remove it, first run: kubectl berth accept edge-1\n"},
 		"the user may list neither": {
-			join.Removal{Cluster: "edge-1", WorksHidden: true, AddOnsHidden: true}, true,
+			join.Removal{Cluster: "edge-1", WorksHidden: true, AddOnsHidden: true},
+			true,
 			"With the ManagedCluster edge-1 the hub deletes:\n  works that you may not list\n  add-ons that you may not list\n" +
 				"What the works applied stays on the member.\n",
 		},
 		"nothing goes with it": {
-			join.Removal{Cluster: "edge-1"}, false,
+			join.Removal{Cluster: "edge-1"},
+			false,
 			"With the ManagedCluster edge-1 the hub deletes:\n  0 works\n  0 add-ons\n",
 		},
 	} {

@@ -69,11 +69,13 @@ func TestReadRemoval(t *testing.T) {
 	}{
 		"works, and the hub has no add-ons": {
 			map[string]error{"ManagedClusterAddOn": &meta.NoKindMatchError{}},
-			Removal{Cluster: "edge-1", Works: []string{"a", "b", "cfg"}, Sets: []string{"shop/api"}}, nil,
+			Removal{Cluster: "edge-1", Works: []string{"a", "b", "cfg"}, Sets: []string{"shop/api"}},
+			nil,
 		},
 		"the user may list neither": {
 			map[string]error{"ManifestWork": forbidden, "ManagedClusterAddOn": forbidden},
-			Removal{Cluster: "edge-1", WorksHidden: true, AddOnsHidden: true}, nil,
+			Removal{Cluster: "edge-1", WorksHidden: true, AddOnsHidden: true},
+			nil,
 		},
 		"works cannot be read": {map[string]error{"ManifestWork": errBoom}, Removal{}, errBoom},
 	} {
