@@ -1,0 +1,106 @@
+package life
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest/kit"
+)
+
+var seed = flag.Uint64("seed", 0, "repeat the history of this seed; 0: a new one")
+
+const recordDefinition = "appliedmanifestworks.work.open-cluster-management.io"
+
+// steps are those of a history that every change must pass.
+const steps = 3
+
+// TestNoAccidentLosesAWorkload follows a random life of members that hubs share: after each step every member has what its hubs deliver, the
+// same objects as before, and a cluster that is gone has no rights.
+func TestNoAccidentLosesAWorkload(t *testing.T) { live(t, steps) }
+
+func live(t *testing.T, steps int) {
+	t.Helper()
+	fresh := *seed
+	if fresh == 0 {
+		fresh = rand.Uint64() //nolint:gosec // the seed of a history
+	}
+	t.Logf("repeat the history with FLAGS=-seed=%d", fresh)
+	l := newLives(t, fresh)
+	for range steps {
+		kinds := l.kinds()
+		names := slices.Sorted(maps.Keys(kinds))
+		name := names[l.random.IntN(len(names))]
+		m, s := l.pickJoined()
+		t.Logf("%s: %s on hub %d", name, m.name, s.number)
+		kinds[name](m, s)
+		l.settle(name)
+	}
+}
+
+// kinds returns what may happen to a member on a hub.
+func (l *lives) kinds() map[string]func(*member, *site) {
+	return map[string]func(*member, *site){
+		"the agent is killed": func(m *member, s *site) {
+			m.agents[s.number].Kill()
+			l.startAgent(m, s)
+		},
+		"the cluster is denied and accepted again": func(m *member, s *site) {
+			s.MustMerge(kit.Cluster(m.name), `{"spec":{"hubAcceptsClient":false}}`)
+			s.AwaitCondition(kit.Cluster(m.name), clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, "")
+			s.MustMerge(kit.Cluster(m.name), `{"spec":{"hubAcceptsClient":true}}`)
+		},
+		"the member joins the other hub": func(m *member, s *site) {
+			if other := l.hubs[1-s.number]; !m.joined[other.number] {
+				l.join(m, other)
+			}
+		},
+		"the member moves from one hub to the other": func(m *member, s *site) {
+			if other := l.hubs[1-s.number]; !m.joined[other.number] {
+				l.join(m, other)
+				l.settle("the member has joined the other hub")
+			}
+			l.leave(m, s)
+		},
+		"its records are deleted by hand": func(m *member, s *site) {
+			for _, record := range m.records(s) {
+				m.MustDeleteExisting(&record)
+			}
+		},
+		"the definition of its records is deleted": func(m *member, _ *site) {
+			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: recordDefinition}}
+			m.MustRead(definition)
+			before := definition.UID
+			m.MustDelete(definition)
+			m.Await("the definition of records is made anew", func(ctx context.Context) error {
+				err := m.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+				if err == nil && definition.UID == before {
+					err = fmt.Errorf("the former definition is left: %v: %w", definition.Status.Conditions, errNotYet)
+				}
+				return err
+			})
+		},
+		"the namespace of the cluster is deleted": func(m *member, s *site) {
+			s.MustDelete(namespaceOf(m))
+			l.deliver(m, s)
+		},
+	}
+}
+
+// leave deletes the cluster of a member on a hub, and what the hub delivers goes, but for what another hub delivers too.
+func (l *lives) leave(m *member, s *site) {
+	l.t.Helper()
+	s.MustDelete(kit.Cluster(m.name))
+	s.AwaitGone(kit.Cluster(m.name), namespaceOf(m))
+	m.agents[s.number].Stop()
+	delete(m.joined, s.number)
+}
