@@ -3,10 +3,11 @@
 // It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
 // identity and the policies that the API server checks itself. registration contains the roles of
 // registration, on hubs where Berth does it. delivery contains those of the controller that delivers workloads, and addon those of the
-// controller that installs add-ons. protection contains the policies that protect clusters from deletion. probe contains those of the controller that reads clusters without an agent, score those of the
-// controller that writes scores, and profile those of the controller that publishes the fleet as ClusterProfiles, and inventory those of
-// the controller that imports them. work contains what agents need on their members to deliver works. conversion contains the conversion of
-// kinds in two versions. roles and webhookroles contain roles for administrators to grant.
+// controller that installs add-ons. protection contains the policies that protect clusters from deletion. probe contains those of the
+// controller that reads clusters without an agent, score those of the controller that writes scores, and profile those of the controller
+// that publishes the fleet as ClusterProfiles, and inventory those of the controller that imports them. work contains what agents need on
+// their members to deliver works. conversion contains the conversion of kinds in two versions. roles and webhookroles contain roles for
+// administrators to grant.
 package config
 
 import (

@@ -44,9 +44,9 @@ var errNoBootstrap = errors.New("there is no bootstrap credential")
 
 // noBootstrap returns what to do about an agent of a cluster that has to join and has no bootstrap credential.
 func noBootstrap(cluster string) error {
-	return fmt.Errorf("%w; run `kubectl berth token create --cluster %s --rejoin` on the hub, without --rejoin if the cluster has never joined, and "+
-		"start the agent with the printed `kubectl berth join` and the same --dir, or give its credential with --bootstrap-kubeconfig; "+
-		"nothing is deleted on the member meanwhile", errNoBootstrap, cluster)
+	return fmt.Errorf("%w; run `kubectl berth token create --cluster %s --rejoin` on the hub, without --rejoin if the cluster has never "+
+		"joined, and start the agent with the printed `kubectl berth join` and the same --dir, or give its credential with "+
+		"--bootstrap-kubeconfig; nothing is deleted on the member meanwhile", errNoBootstrap, cluster)
 }
 
 // process is one running agent.

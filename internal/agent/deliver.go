@@ -11,7 +11,8 @@ import (
 )
 
 // keepWorks keeps the works of the cluster while the hub has recorded no other member: a copy of a member, or a member that was replaced,
-// must not deliver. It begins once the hub has accepted the cluster, and then a denial stops nothing here: the hub withdraws the permissions.
+// must not deliver. It begins once the hub has accepted the cluster, and then a denial stops nothing here: the hub withdraws the
+// permissions.
 func (s *session) keepWorks(ctx context.Context) {
 	for {
 		changed, state := s.cluster.Changed(), s.cluster.State()

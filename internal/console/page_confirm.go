@@ -67,7 +67,8 @@ func (w write) confirmation(session *Session) confirmation {
 		out.Consequence = "Its agent gets its permissions on the hub, and placements may select it."
 	case "deny":
 		out.Verb, out.Question = "Deny", "Deny the cluster "+w.Cluster+"?"
-		out.Consequence = "Its agent loses its permissions on the hub, and placements select it no more. Works stay on it, and if it is deleted then, its workloads stay on the member."
+		out.Consequence = "Its agent loses its permissions on the hub, and placements select it no more. Works stay on it, and if it is " +
+			"deleted then, its workloads stay on the member."
 	case "pause":
 		out.Verb, out.Question = "Pause", "Pause the rollout of "+w.Set.String()+"?"
 		out.Consequence = "No further cluster starts. Clusters that have started continue."

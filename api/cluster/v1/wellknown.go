@@ -21,8 +21,8 @@ const (
 	// ManagedClusterConditionWorkEvictionHeld is True while the objects of works stay on the member, although the hub has lost the works:
 	// it has lost so many at once that a person must allow it.
 	ManagedClusterConditionWorkEvictionHeld = "WorkEvictionHeld"
-	// ManagedClusterConditionWorkRecordsMissing is True while the member cannot store the records of works, because their definition is missing
-	// or being deleted there. Works that change wait for it.
+	// ManagedClusterConditionWorkRecordsMissing is True while the member cannot store the records of works, because their definition is
+	// missing or being deleted there. Works that change wait for it.
 	ManagedClusterConditionWorkRecordsMissing = "WorkRecordsMissing"
 	// ManagedClusterConditionCertificateRotated reports whether the agent renewed its client certificate.
 	ManagedClusterConditionCertificateRotated = "ClusterCertificateRotated"
@@ -137,9 +137,9 @@ const (
 	ProbeClusterLabelKey = "berth-project.io/cluster"
 	// JoinRequesterAnnotationKey on a ManagedCluster names the user whose first certificate request is approved.
 	JoinRequesterAnnotationKey = "berth-project.io/join-requester"
-	// JoinRequesterUIDAnnotationKey on a ManagedCluster is the UID of that user, as the API server stores it on a certificate request: of a join
-	// token it is that of its service account, which each `--rejoin` creates anew. Requests with another UID are denied. Without it, the name
-	// of the user is compared alone.
+	// JoinRequesterUIDAnnotationKey on a ManagedCluster is the UID of that user, as the API server stores it on a certificate request: of a
+	// join token it is that of its service account, which each `--rejoin` creates anew. Requests with another UID are denied. Without it, the
+	// name of the user is compared alone.
 	JoinRequesterUIDAnnotationKey = "berth-project.io/join-requester-uid"
 	// AutoRejoinAnnotationKey with value "true" on a ManagedCluster approves the request of a cluster with the recorded UID
 	// whose certificate has expired.

@@ -42,7 +42,8 @@ func TestTheDeletedNamespaceOfAnAcceptedClusterEnds(t *testing.T) {
 
 	s.MustDelete(kit.Namespace("tidied"))
 	s.MustDelete(kit.Namespace("refused"))
-	message := s.awaitCondition("tidied", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonNamespaceTerminating)
+	message := s.awaitCondition("tidied", clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue,
+		clusterv1.ReasonNamespaceTerminating)
 	if !strings.Contains(message, "its namespace tidied is being deleted") {
 		t.Errorf("the message is %q", message)
 	}

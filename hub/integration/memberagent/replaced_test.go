@@ -24,7 +24,8 @@ import (
 const quiet = 3 * time.Second
 
 // TestAMemberThatWasReplacedDeliversNothing records another member under the name of a running agent. From then on the agent applies
-// nothing, deletes nothing, and writes no status and no finalizer of a work. It reports its member. Once the hub records it again, it goes on.
+// nothing, deletes nothing, and writes no status and no finalizer of a work. It reports its member. Once the hub records it again, it goes
+// on.
 func TestAMemberThatWasReplacedDeliversNothing(t *testing.T) {
 	c := newCluster(t, hub, "replaced")
 	c.MustCreate(kit.Cluster(c.name))

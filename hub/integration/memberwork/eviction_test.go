@@ -115,8 +115,8 @@ func TestVector30WorksThatTheHubLostStay(t *testing.T) {
 	}
 }
 
-// TestOlderDataEvictsNothing loses one of three works, which the brake would let go, on a hub that returned to older data. Then the hub has the
-// work again.
+// TestOlderDataEvictsNothing loses one of three works, which the brake would let go, on a hub that returned to older data. Then the hub has
+// the work again.
 func TestOlderDataEvictsNothing(t *testing.T) {
 	f := newFixture(t)
 	f.grace = 100 * time.Millisecond

@@ -69,7 +69,8 @@ func TestAMemberThatLeavesItsFirstHubKeepsItsObjects(t *testing.T) {
 	second.deliver(w2)
 	second.awaitCreated("w", 2)
 	kept := kit.Must(second.record(t.Context(), "w")).In(t)
-	if got := kept.Annotations[workv1.RecordClusterAnnotation]; got != second.cluster || kept.Annotations[workv1.RecordHubURLAnnotation] == "" {
+	if got := kept.Annotations[workv1.RecordClusterAnnotation]; got != second.cluster ||
+		kept.Annotations[workv1.RecordHubURLAnnotation] == "" {
 		t.Errorf("the record names its cluster and its hub as %v", kept.Annotations)
 	}
 

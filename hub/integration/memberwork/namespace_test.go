@@ -52,8 +52,8 @@ func (f *fixture) endNamespace(works ...*workv1.ManifestWork) {
 	f.hub.AwaitGone(namespace)
 }
 
-// TestAWorkThatGoesWithItsNamespaceLeavesItsObjects deletes the namespace of the cluster on the hub and makes it anew. One work is delivered
-// again, and the grace period of the others passes.
+// TestAWorkThatGoesWithItsNamespaceLeavesItsObjects deletes the namespace of the cluster on the hub and makes it anew. One work is
+// delivered again, and the grace period of the others passes.
 func TestAWorkThatGoesWithItsNamespaceLeavesItsObjects(t *testing.T) {
 	f := newFixture(t)
 	f.grace = 100 * time.Millisecond

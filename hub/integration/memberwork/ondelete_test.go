@@ -34,7 +34,8 @@ func TestWorkloadsOfADeletedCluster(t *testing.T) {
 			cluster := kit.AcceptedCluster(f.cluster)
 			cluster.Annotations = map[string]string{clusterv1.OnDeleteAnnotationKey: test.onDelete}
 			f.hub.MustCreate(cluster)
-			f.hub.AwaitCondition(cluster, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
+			f.hub.AwaitCondition(cluster, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionTrue,
+				clusterv1.ReasonHubClusterAdminAccepted)
 			work := kit.Work(f.cluster, "w", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"c"}}`, f.cluster))
 			f.hub.MustCreate(work)
 			f.hub.AwaitObject(work, "the work is applied", func() error {
@@ -48,7 +49,8 @@ func TestWorkloadsOfADeletedCluster(t *testing.T) {
 
 			if test.denied {
 				f.hub.MustMerge(cluster, `{"spec":{"hubAcceptsClient":false}}`)
-				f.hub.AwaitCondition(cluster, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
+				f.hub.AwaitCondition(cluster, clusterv1.ManagedClusterConditionHubAccepted, metav1.ConditionFalse,
+					clusterv1.ReasonHubClusterAdminDenied)
 			}
 			f.hub.MustDelete(cluster)
 			f.hub.AwaitGone(work, cluster)

@@ -84,7 +84,9 @@ func TestNothingGoesWithItsRecord(t *testing.T) {
 	record := kit.Must(f.record(t.Context(), "w")).In(t)
 
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: recordsDefinition}}
-	f.refused("to delete the definition", "every record", func(ctx context.Context) error { return f.on.Delete(ctx, definition, client.DryRunAll) })
+	f.refused("to delete the definition", "every record", func(ctx context.Context) error {
+		return f.on.Delete(ctx, definition, client.DryRunAll)
+	})
 	f.refused("to delete the record", "Only its agent, "+installedAgent, func(ctx context.Context) error {
 		return f.on.Delete(ctx, record, client.DryRunAll)
 	})

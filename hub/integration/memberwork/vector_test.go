@@ -264,7 +264,8 @@ func TestARestartWritesNothing(t *testing.T) {
 	f.deliver(fresh)
 	time.Sleep(time.Second)
 	for _, write := range f.requests.list() {
-		if !strings.Contains(write, "fresh") && !strings.HasSuffix(write, "/selfsubjectreviews") && !strings.HasSuffix(write, "/configmaps/a") && !strings.HasSuffix(write, "/appliedmanifestworks") {
+		if !strings.Contains(write, "fresh") && !strings.HasSuffix(write, "/selfsubjectreviews") && !strings.HasSuffix(write, "/configmaps/a") &&
+			!strings.HasSuffix(write, "/appliedmanifestworks") {
 			t.Errorf("a restart wrote %s", write)
 		}
 	}

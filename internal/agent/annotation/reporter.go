@@ -1,5 +1,5 @@
-// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, its member, the
-// token that it uses, and the CA bundle that it trusts.
+// Package annotation reports by annotations of the ManagedCluster what no field of its status has: the version of the agent, its member,
+// the token that it uses, and the CA bundle that it trusts.
 package annotation
 
 import (

@@ -54,7 +54,8 @@ func (a *Announcer) Announce(ctx context.Context) error {
 		return fmt.Errorf("reporting this member to the hub: %w", err)
 	}
 	a.name = stored.Name
-	a.Log.Info("reported this member to the hub", "request", stored.Name, "uid", a.UID, "accept", "kubectl berth accept --replace "+a.Names.Cluster)
+	a.Log.Info("reported this member to the hub", "request", stored.Name, "uid", a.UID, "accept",
+		"kubectl berth accept --replace "+a.Names.Cluster)
 	return nil
 }
 
@@ -72,7 +73,8 @@ func (a *Announcer) find(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		request := &list.Items[i]
-		if state, _ := Inspect(request); (state == Pending || state == Denied) && request.Annotations[clusterv1.ClusterUIDAnnotationKey] == a.UID {
+		if state, _ := Inspect(request); (state == Pending || state == Denied) &&
+			request.Annotations[clusterv1.ClusterUIDAnnotationKey] == a.UID {
 			a.name = request.Name
 			return nil
 		}

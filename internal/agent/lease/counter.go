@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Counter notices that a server returned to older data. It counts the writes of a lease in spec.leaseTransitions, and expects the count back
-// with the UID of the lease. A restore may raise the versions of objects, but not the count. Another agent with the same lease only raises
-// it. A Counter is safe for concurrent use.
+// Counter notices that a server returned to older data. It counts the writes of a lease in spec.leaseTransitions, and expects the count
+// back with the UID of the lease. A restore may raise the versions of objects, but not the count. Another agent with the same lease only
+// raises it. A Counter is safe for concurrent use.
 type Counter struct {
 	mu    sync.Mutex
 	uid   types.UID

@@ -47,8 +47,8 @@ type Cluster interface {
 }
 
 // Renewer renews one lease. Report receives the last failure, for the health page; nil after a renewal. Restored is called when the hub
-// returns an older version or count than before, or another lease: it runs on older data, as after a restore. A watch from before misses what the hub stores until
-// its versions are as high again.
+// returns an older version or count than before, or another lease: it runs on older data, as after a restore. A watch from before misses
+// what the hub stores until its versions are as high again.
 type Renewer struct {
 	Hub     Hub
 	Gate    Gate
@@ -175,8 +175,8 @@ func (r *Renewer) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// observe compares the version of a lease that the hub returned with the highest one before. The versions of one hub only grow. Older is set
-// where the count in the lease is lower than before.
+// observe compares the version of a lease that the hub returned with the highest one before. The versions of one hub only grow. Older is
+// set where the count in the lease is lower than before.
 func (r *Renewer) observe(returned *coordinationv1.Lease, older bool) {
 	r.counter().Record(returned)
 	order, err := resourceversion.CompareResourceVersion(returned.ResourceVersion, r.newest)

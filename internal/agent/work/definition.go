@@ -41,9 +41,9 @@ type definitions struct {
 // namespacePath is the path of the namespace of the cluster on the hub.
 func (c *Controller) namespacePath() string { return "/api/v1/namespaces/" + c.Cluster }
 
-// gone returns what the hub lacks or is deleting that takes works with it: a definition, or the namespace of the cluster; empty where it has
-// all. A read that began at or after an instant suffices. What a hub does not let the agent read, as one of Open Cluster Management, counts
-// as there: its deletions must not wait without end.
+// gone returns what the hub lacks or is deleting that takes works with it: a definition, or the namespace of the cluster; empty where it
+// has all. A read that began at or after an instant suffices. What a hub does not let the agent read, as one of Open Cluster Management,
+// counts as there: its deletions must not wait without end.
 func (c *Controller) gone(ctx context.Context, since time.Time) (gone, error) {
 	c.definitions.mu.Lock()
 	defer c.definitions.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *Controller) noteRefused(path string) {
 		"apply config/registration of Berth on the hub", "path", path)
 }
 
-// wished returns whether the deletion of the work is a wish of a user, and not the end of its definition or of its namespace. The API server
-// marks a definition, and a namespace, before it deletes the first object. So one look suffices for a work.
+// wished returns whether the deletion of the work is a wish of a user, and not the end of its definition or of its namespace. The API
+// server marks a definition, and a namespace, before it deletes the first object. So one look suffices for a work.
 func (p *pass) wished() (bool, error) {
 	if p.state.wished == string(p.work.UID) {
 		return true, nil

@@ -32,8 +32,10 @@ func TestWhatTheRecordOfAnotherAgentShows(t *testing.T) {
 		owner           bool
 		applied, marked bool
 	}{
-		"OCM has applied it":             {entry: plan.Entry{ID: a, UID: "u"}, owner: true, applied: true, marked: true},
-		"Berth has applied it":           {labels: ofBerth, entry: plan.Entry{ID: a, UID: "u", Hash: "h"}, label: "other-w", applied: true, marked: true},
+		"OCM has applied it": {entry: plan.Entry{ID: a, UID: "u"}, owner: true, applied: true, marked: true},
+		"Berth has applied it": {
+			labels: ofBerth, entry: plan.Entry{ID: a, UID: "u", Hash: "h"}, label: "other-w", applied: true, marked: true,
+		},
 		"an older Berth has applied it":  {entry: plan.Entry{ID: a, UID: "u", Hash: "h"}, applied: true},
 		"Berth is about to apply it":     {labels: ofBerth, entry: plan.Entry{ID: a, UID: "u"}},
 		"Berth is about to create it":    {labels: ofBerth, entry: plan.Entry{ID: a}},
@@ -82,8 +84,8 @@ func TestWhoseRecordIsTheRival(t *testing.T) {
 			t.Errorf("for the UID %s the rival is %q, want %q", uid, got, want)
 		}
 	}
-	if got := remote.WithoutMarks([]string{".data.k", ".metadata.labels." + workv1.RecordLabel, ".metadata.ownerReferences[uid]"}); strings.Join(
-		got, ",") != ".data.k" {
+	fields := []string{".data.k", ".metadata.labels." + workv1.RecordLabel, ".metadata.ownerReferences[uid]"}
+	if got := remote.WithoutMarks(fields); strings.Join(got, ",") != ".data.k" {
 		t.Errorf("the fields of the manifest are %v", got)
 	}
 }

@@ -97,7 +97,7 @@ func (c *Controller) patchMetadata(ctx context.Context, record *workv1.AppliedMa
 		return nil, fmt.Errorf("encoding the metadata of the record: %w", err)
 	}
 	stored := &workv1.AppliedManifestWork{}
-	return stored, c.Records.Patch(ctx, client.AppliedManifestWork(record.Name), patch, stored) //nolint:wrapcheck // the client names the record
+	return stored, c.Records.Patch(ctx, client.AppliedManifestWork(record.Name), patch, stored) //nolint:wrapcheck // it names the record
 }
 
 // marks returns the annotations that name the agent of a record. The user is left out where the member has not returned it.

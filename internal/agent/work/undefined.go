@@ -154,8 +154,8 @@ func (c *Controller) restoreRecord(ctx context.Context, former *workv1.AppliedMa
 func (c *Controller) createRecord(ctx context.Context, record *workv1.AppliedManifestWork) error {
 	err := c.Records.Create(ctx, client.AppliedManifestWork(""), record, record)
 	if apierrors.IsNotFound(err) || definitionTerminates(err) {
-		return undefinedError{fmt.Errorf("the member cannot store the record of the work, because the definition of AppliedManifestWorks is missing "+
-			"or being deleted there; the agent installs it again: %w", err)}
+		return undefinedError{fmt.Errorf("the member cannot store the record of the work, because the definition of AppliedManifestWorks is "+
+			"missing or being deleted there; the agent installs it again: %w", err)}
 	}
 	return err //nolint:wrapcheck // the client names the record
 }

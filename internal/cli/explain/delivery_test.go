@@ -43,7 +43,8 @@ func TestExplainDelivery(t *testing.T) {
 	}
 }
 
-// TestExplainTheWorksOfAnUnknownCluster shows the works of a cluster whose agent does not report as Unknown, and those of another as they are.
+// TestExplainTheWorksOfAnUnknownCluster shows the works of a cluster whose agent does not report as Unknown, and those of another as they
+// are.
 func TestExplainTheWorksOfAnUnknownCluster(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	stored := clitest.Breached(t)
@@ -62,9 +63,11 @@ status:
 		args []string
 		want []string
 	}{
-		"the work":              {[]string{"work", stored.Works["canary-1"].Name, "-n", "canary-1"}, []string{": Unknown, before Succeeded", why}},
+		"the work": {
+			[]string{"work", stored.Works["canary-1"].Name, "-n", "canary-1"}, []string{": Unknown, before Succeeded", why},
+		},
 		"the cluster of a set":  {[]string{"mwrs", "web", "canary-1"}, []string{"Unknown, before Succeeded", why}},
-		"the clusters of a set": {[]string{"mwrs", "web", "-o", "wide"}, []string{"Unknown, before Succeeded", why}},
+		"the clusters of a set": {[]string{"mwrs", "web", "-o", "wide"}, []string{"Unknown   10m", why}},
 		"another work":          {[]string{"work", stored.Works["edge-0"].Name, "-n", "edge-0"}, nil},
 		"another cluster":       {[]string{"mwrs", "web", "edge-1"}, nil},
 	} {

@@ -6,7 +6,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -119,7 +122,11 @@ func printClusters(w io.Writer, r *report.Report, screen printer.Screen, now tim
 			continue
 		}
 		listed++
-		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), shownState(c.State, c.Unknown), printer.Age(c.Since, now), cmp.Or(c.Unknown, c.Message, string(c.Code)))
+		state, why := string(c.State), cmp.Or(c.Message, string(c.Code))
+		if c.Unknown != "" {
+			state, why = string(metav1.ConditionUnknown), strings.TrimPrefix(c.Message+"; "+c.Unknown, "; ")
+		}
+		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), state, printer.Age(c.Since, now), why)
 	}
 	if listed == 0 {
 		return nil

@@ -9,14 +9,15 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Unknown returns why the works of a cluster are shown as Unknown: its agent does not report, so that what they report is of the past. It is
-// empty for a cluster that is reported, and for one without a report. Nothing writes it into works.
+// Unknown returns why the works of a cluster are shown as Unknown: its agent does not report, so that what they report is of the past. It
+// is empty for a cluster that is reported, and for one without a report. Nothing writes it into works.
 func Unknown(cluster *clusterv1.ManagedCluster) string {
 	if cluster == nil || !meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable,
 		metav1.ConditionUnknown) {
 		return ""
 	}
-	return fmt.Sprintf("ManagedCluster %s is Unknown: its agent does not report, and what the work reports is of the time before", cluster.Name)
+	return fmt.Sprintf("ManagedCluster %s is Unknown: its agent does not report, and what the work reports is of the time before",
+		cluster.Name)
 }
 
 // UnknownOf returns the result of Unknown by the names of the clusters for which it is not empty.

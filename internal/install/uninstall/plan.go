@@ -57,7 +57,8 @@ func All(ctx context.Context, hub client.Reader) ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies, err := deletions(ctx, hub, isPolicy, append(config.Access(), config.Registration(), config.Protection(config.Deny, config.Deny))...)
+	files := append(config.Access(), config.Registration(), config.Protection(config.Deny, config.Deny))
+	policies, err := deletions(ctx, hub, isPolicy, files...)
 	if err != nil {
 		return nil, err
 	}

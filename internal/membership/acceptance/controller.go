@@ -104,7 +104,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // removeLeft removes what a cluster that is gone has left: the rights of its agent, and the protection of its namespace.
 func (r *reconciler) removeLeft(ctx context.Context, cluster string) (reconcile.Result, error) {
 	result, err := r.removeRights(ctx, cluster)
-	return result, errors.Join(err, r.unprotectNamespace(ctx, cluster))
+	return apply.Result(ctx, result.RequeueAfter, errors.Join(err, r.unprotectNamespace(ctx, cluster)))
 }
 
 // unprotectNamespace lets users delete the namespace of a cluster that is gone, as where its finalizers were removed by hand.

@@ -29,9 +29,9 @@ func withoutRights(cluster *clusterv1.ManagedCluster) bool {
 	return !cluster.DeletionTimestamp.IsZero() || !registration.AdmitsAgent(cluster) && !registration.Denied(cluster)
 }
 
-// removeRights deletes the roles and bindings of a cluster that does not exist. Its finalizers may have been removed by hand, or a plan that
-// was made from an older version of the cluster created them after the last step of the deletion. The same holds for a cluster that was
-// made anew under the name and waits for its acceptance.
+// removeRights deletes the roles and bindings of a cluster that does not exist. Its finalizers may have been removed by hand, or a plan
+// that was made from an older version of the cluster created them after the last step of the deletion. The same holds for a cluster that
+// was made anew under the name and waits for its acceptance.
 func (r *reconciler) removeRights(ctx context.Context, cluster string) (reconcile.Result, error) {
 	found, err := r.findRights(ctx, cluster)
 	if err != nil || len(found) == 0 {

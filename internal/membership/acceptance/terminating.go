@@ -18,14 +18,15 @@ import (
 const handBackDelay = 10 * time.Second
 
 // terminatingMessage is the message of the condition HubAcceptedManagedCluster while the namespace is being deleted.
-const terminatingMessage = "The hub accepts the cluster, but its namespace %s is being deleted%s. A berth-agent keeps the objects of the works " +
-	"on the member. Once the namespace is gone, it is made anew with the permissions of the agent; deliver again what no controller delivers"
+const terminatingMessage = "The hub accepts the cluster, but its namespace %s is being deleted%s. A berth-agent keeps the objects of " +
+	"the works on the member. Once the namespace is gone, it is made anew with the permissions of the agent; deliver again what no " +
+	"controller delivers"
 
 // terminating reports whether the namespace of the cluster is being deleted.
 func (i input) terminating() bool { return i.owned() && !i.namespace.DeletionTimestamp.IsZero() }
 
-// planTerminating lets the deleted namespace of an accepted cluster go. Its RoleBindings go first, so the agent cannot remove the finalizers
-// of its works. The namespace is made anew when it is gone.
+// planTerminating lets the deleted namespace of an accepted cluster go. Its RoleBindings go first, so the agent cannot remove the
+// finalizers of its works. The namespace is made anew when it is gone.
 func planTerminating(in input) plan {
 	name, status, rest := in.cluster.Name, metav1.ConditionFalse, ""
 	if meta.IsStatusConditionTrue(in.cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted) {

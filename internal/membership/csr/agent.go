@@ -36,8 +36,8 @@ func (p *pass) recordAgent(ctx context.Context, requests []*certificatesv1.Certi
 	return nil
 }
 
-// recordMember records the member that the agent of a cluster reports, where the hub has no record. The record is of the hub: no agent can write
-// or change it.
+// recordMember records the member that the agent of a cluster reports, where the hub has no record. The record is of the hub: no agent can
+// write or change it.
 func (p *pass) recordMember(ctx context.Context) error {
 	if p.cluster == nil {
 		return nil

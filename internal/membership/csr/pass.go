@@ -185,7 +185,8 @@ func (p *pass) compareNames(ctx context.Context) error {
 	other, err := p.otherName(ctx, uid)
 	if err == nil && other != "" {
 		p.reason = reasonOtherName
-		p.conflict = fmt.Sprintf("the member with the UID %q is ManagedCluster %s and ManagedCluster %s: %s", uid, min(p.name, other), max(p.name, other),
+		p.conflict = fmt.Sprintf("the member with the UID %q is ManagedCluster %s and ManagedCluster %s: %s", uid,
+			min(p.name, other), max(p.name, other),
 			approval.OtherNameChoices(p.name))
 	}
 	return err
@@ -218,7 +219,8 @@ func (p *pass) writeConflict(ctx context.Context) error {
 	if p.conflict == "" {
 		want.Status, want.Reason, want.Message = metav1.ConditionFalse, reasonNoConflict, noConflict
 	}
-	if stored == nil && p.conflict == "" || stored != nil && stored.Status == want.Status && stored.Message == want.Message && stored.Reason == want.Reason {
+	if stored == nil && p.conflict == "" || stored != nil && stored.Status == want.Status && stored.Message == want.Message &&
+		stored.Reason == want.Reason {
 		return nil
 	}
 	next := p.cluster.DeepCopy()

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-project/berth/internal/membership/registration/approval"
 )
 
-// CheckIdentity returns an error where a cluster must not be accepted as it is: the member that requests its certificate is another accepted
-// cluster, or several members request it. The error names them, and what to do. A cluster that is accepted goes on: the hub approves
-// no such request by itself.
+// CheckIdentity returns an error where a cluster must not be accepted as it is: the member that requests its certificate is another
+// accepted cluster, or several members request it. The error names them, and what to do. A cluster that is accepted goes on: the hub
+// approves no such request by itself.
 func CheckIdentity(ctx context.Context, hub client.Client, name string) error {
 	stored := &clusterv1.ManagedCluster{}
 	if err := hub.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
@@ -50,7 +50,8 @@ func identityFault(cluster *clusterv1.ManagedCluster, open []waitingRequest) err
 	return severalMembers(cluster, open)
 }
 
-// severalMembers returns an error where several members request the first certificate of a cluster without a recorded member with one token.
+// severalMembers returns an error where several members request the first certificate of a cluster without a recorded member with one
+// token.
 func severalMembers(cluster *clusterv1.ManagedCluster, open []waitingRequest) error {
 	var lines []string
 	members := map[string]bool{}

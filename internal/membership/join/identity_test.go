@@ -35,11 +35,17 @@ func TestAcceptRefusesAConflictOfIdentity(t *testing.T) {
 		open    []waitingRequest
 		want    []string // texts of the error; none without one
 	}{
-		"no request":                        {stateOf("", false), nil, nil},
-		"one member":                        {stateOf("", false), []waitingRequest{openRequest("r1", "u1", "")}, nil},
-		"two requests of one member":        {stateOf("", false), []waitingRequest{openRequest("r1", "u1", ""), openRequest("r2", "u1", "")}, nil},
-		"the member is another cluster":     {stateOf("", false), []waitingRequest{openRequest("r1", "u1", approval.ReasonOtherName)}, []string{"r1", "the message"}},
-		"that, and the cluster is accepted": {stateOf("", true), []waitingRequest{openRequest("r1", "u1", approval.ReasonOtherName)}, []string{"r1"}},
+		"no request": {stateOf("", false), nil, nil},
+		"one member": {stateOf("", false), []waitingRequest{openRequest("r1", "u1", "")}, nil},
+		"two requests of one member": {
+			stateOf("", false), []waitingRequest{openRequest("r1", "u1", ""), openRequest("r2", "u1", "")}, nil,
+		},
+		"the member is another cluster": {
+			stateOf("", false), []waitingRequest{openRequest("r1", "u1", approval.ReasonOtherName)}, []string{"r1", "the message"},
+		},
+		"that, and the cluster is accepted": {
+			stateOf("", true), []waitingRequest{openRequest("r1", "u1", approval.ReasonOtherName)}, []string{"r1"},
+		},
 		"several members, none is recorded": {
 			stateOf("", false),
 			[]waitingRequest{openRequest("r1", "u1", ""), openRequest("r2", "u2", "")},
@@ -68,12 +74,17 @@ func TestReplaceNamesTheNextStepInEachState(t *testing.T) {
 		open    []waitingRequest
 		want    []string
 	}{
-		"no request, as while the certificate was approved and not picked up": {stateOf("u1", true), nil, []string{"no other member", "u1", token, "the same token"}},
-		"no request, denied":                 {stateOf("u1", false), nil, []string{"no other member", token}},
-		"no recorded member":                 {stateOf("", true), nil, []string{"has no recorded member", token, "without --replace"}},
-		"a join token waits for its use":     {awaiting("u1"), nil, []string{"no other member", "a join token of it waits for its use"}},
-		"that, without a recorded member":    {awaiting(""), nil, []string{"no recorded member", "kubectl berth accept c1"}},
-		"the recorded member requests again": {stateOf("u1", true), []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)}, []string{"the request r1 is of the recorded member u1", token}},
+		"no request, as while the certificate was approved and not picked up": {
+			stateOf("u1", true), nil, []string{"no other member", "u1", token, "the same token"},
+		},
+		"no request, denied":              {stateOf("u1", false), nil, []string{"no other member", token}},
+		"no recorded member":              {stateOf("", true), nil, []string{"has no recorded member", token, "without --replace"}},
+		"a join token waits for its use":  {awaiting("u1"), nil, []string{"no other member", "a join token of it waits for its use"}},
+		"that, without a recorded member": {awaiting(""), nil, []string{"no recorded member", "kubectl berth accept c1"}},
+		"the recorded member requests again": {
+			stateOf("u1", true), []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)},
+			[]string{"the request r1 is of the recorded member u1", token},
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) { wantError(t, noOtherMember(test.cluster, test.open), test.want...) })
 	}
@@ -88,10 +99,15 @@ func TestReplaceAcceptsTheOnlyMemberThatRequests(t *testing.T) {
 	}{
 		"another member":      {"u1", []waitingRequest{openRequest("r2", "u2", approval.ReasonIdentityConflict)}, "r2", ""},
 		"the recorded member": {"u1", []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)}, "", ""},
-		"a member with a used token, where none is recorded":  {"", []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)}, "r1", ""},
+		"a member with a used token, where none is recorded": {
+			"", []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)}, "r1", "",
+		},
 		"a member that joined before, where none is recorded": {"", []waitingRequest{openRequest("r1", "u1", approval.ReasonJoined)}, "r1", ""},
 		"a member without a UID, where none is recorded":      {"", []waitingRequest{openRequest("r1", "", approval.ReasonJoined)}, "", ""},
-		"several members": {"", []waitingRequest{openRequest("r1", "u1", approval.ReasonJoined), openRequest("r2", "u2", approval.ReasonJoined)}, "", "several members"},
+		"several members": {
+			"", []waitingRequest{openRequest("r1", "u1", approval.ReasonJoined), openRequest("r2", "u2", approval.ReasonJoined)}, "",
+			"several members",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			got, err := onlyMember(stateOf(test.recorded, true), test.open)

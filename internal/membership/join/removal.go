@@ -70,11 +70,12 @@ func CheckKept(ctx context.Context, hub client.Client, name string) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("nothing was changed: the label %s of the namespace %s shows whether this hub keeps workloads, and it cannot be read: %w",
+		return fmt.Errorf("nothing was changed: the label %s of the namespace %s shows whether this hub keeps workloads, and it cannot be "+
+			"read: %w",
 			clusterv1.AcceptedLabelKey, name, err)
 	case !kept:
-		return fmt.Errorf("nothing was changed: the namespace %s has no label %s, so the controller that removes clusters from this hub keeps no "+
-			"workloads; set spec.deleteOption.propagationPolicy of the works to Orphan, and run the command without --keep-workloads",
+		return fmt.Errorf("nothing was changed: the namespace %s has no label %s, so the controller that removes clusters from this hub keeps "+
+			"no workloads; set spec.deleteOption.propagationPolicy of the works to Orphan, and run the command without --keep-workloads",
 			name, clusterv1.AcceptedLabelKey)
 	default:
 		return nil

@@ -112,27 +112,29 @@ func record(cluster *clusterv1.ManagedCluster, waiting *waitingRequest) (uid str
 // noOtherMember reports that no request of another member waits, and what to do in the state of the cluster.
 func noOtherMember(cluster *clusterv1.ManagedCluster, waiting []waitingRequest) error {
 	name, recorded := cluster.Name, cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
-	token := fmt.Sprintf("run `kubectl berth token create --cluster %s --rejoin`, start the agent of the other member with the printed command", name)
+	token := fmt.Sprintf("run `kubectl berth token create --cluster %s --rejoin`, start the agent of the other member with the printed "+
+		"command", name)
 	for i := range waiting {
 		if found := &waiting[i]; recorded != "" && found.uid() == recorded {
-			return fmt.Errorf("the request %s is of the recorded member %s of ManagedCluster %s, which needs no --replace: to let it join again, run "+
-				"`kubectl berth token create --cluster %s --rejoin`, and start its agent with the printed command", found.request.Name, recorded, name, name)
+			return fmt.Errorf("the request %s is of the recorded member %s of ManagedCluster %s, which needs no --replace: to let it join again, "+
+				"run `kubectl berth token create --cluster %s --rejoin`, and start its agent with the printed command", found.request.Name, recorded,
+				name, name)
 		}
 	}
 	switch {
 	case cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "" && recorded == "":
-		return fmt.Errorf("ManagedCluster %s has no recorded member, and a join token of it waits for its use: the first agent that requests with it "+
-			"is recorded, once the cluster is accepted with `kubectl berth accept %s`", name, name)
+		return fmt.Errorf("ManagedCluster %s has no recorded member, and a join token of it waits for its use: the first agent that requests "+
+			"with it is recorded, once the cluster is accepted with `kubectl berth accept %s`", name, name)
 	case cluster.Annotations[clusterv1.JoinRequesterAnnotationKey] != "":
-		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: a join token of it waits for its "+
-			"use; start the agent of the other member with the command that `kubectl berth token create` printed, or with another one after "+
-			"--rejoin, and try again", name, recorded)
+		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: a join token of it "+
+			"waits for its use; start the agent of the other member with the command that `kubectl berth token create` printed, or with another "+
+			"one after --rejoin, and try again", name, recorded)
 	case recorded == "":
 		return fmt.Errorf("ManagedCluster %s has no recorded member, so none is replaced: %s; its request is then approved without --replace",
 			name, token)
 	default:
-		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: %s, and try again; where the other "+
-			"member is recorded already and its agent has no certificate, the same token lets it join", name, recorded, token)
+		return fmt.Errorf("no other member requests the certificate of ManagedCluster %s, whose recorded member is %s: %s, and try again; "+
+			"where the other member is recorded already and its agent has no certificate, the same token lets it join", name, recorded, token)
 	}
 }
 

@@ -23,8 +23,8 @@ func SharedIdentityAccepted(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[SharedIdentityAnnotationKey] == "true"
 }
 
-// OtherNameOf returns the name of an accepted cluster whose recorded member has a UID, and that is another cluster; empty without one. clusters
-// are in any order.
+// OtherNameOf returns the name of an accepted cluster whose recorded member has a UID, and that is another cluster; empty without one.
+// clusters are in any order.
 func OtherNameOf(uid string, of *clusterv1.ManagedCluster, clusters []clusterv1.ManagedCluster) string {
 	out := ""
 	if uid == "" || SharedIdentityAccepted(of) {

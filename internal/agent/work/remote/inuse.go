@@ -56,8 +56,8 @@ func contents() []content {
 }
 
 // InUse returns why a Namespace or a CustomResourceDefinition must not be deleted: the first object in it that the work did not create. It
-// is empty where the deletion takes nothing of others, and for other kinds. created has the UIDs of the objects that the work created. After
-// an error, such as a missing permission, nothing is known, and the deletion waits.
+// is empty where the deletion takes nothing of others, and for other kinds. created has the UIDs of the objects that the work created.
+// After an error, such as a missing permission, nothing is known, and the deletion waits.
 func (m *Member) InUse(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, found *unstructured.Unstructured, record Record, created []types.UID,
 ) (string, error) {

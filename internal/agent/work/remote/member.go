@@ -116,8 +116,8 @@ func shortHash(text string, length int) string {
 	return hex.EncodeToString(sum[:])[:length]
 }
 
-// Apply creates or changes an object as the executor of the work, with the field manager writer, and returns what was stored. live is the object before; nil where it does
-// not exist.
+// Apply creates or changes an object as the executor of the work, with the field manager writer, and returns what was stored. live is the
+// object before; nil where it does not exist.
 func (m *Member) Apply(
 	ctx context.Context, executor *workv1.ManifestWorkExecutor, writer string, record Record, call plan.Call, live *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -279,8 +279,8 @@ func (m *Member) Release(
 	return err
 }
 
-// CreatedByAnnotation is on an object without an owner reference that a work created: its record was being deleted. Its value is the label of
-// the record, which may be made anew.
+// CreatedByAnnotation is on an object without an owner reference that a work created: its record was being deleted. Its value is the label
+// of the record, which may be made anew.
 const CreatedByAnnotation = "berth-project.io/created-by"
 
 // Disown takes the owner reference to a record off an object, as an executor. The label stays. An object that the work created is marked,

@@ -96,7 +96,8 @@ func ownsOneOf(entry metav1.ManagedFieldsEntry, owners []types.UID) bool {
 
 // ownsLabel returns whether a manager owns the label of a record that an object has.
 func ownsLabel(entry metav1.ManagedFieldsEntry, found *unstructured.Unstructured, record Record) bool {
-	return entry.FieldsV1 != nil && strings.HasPrefix(entry.Manager, updateManager) && found.GetLabels()[workv1.RecordLabel] == Label(record.Name) &&
+	return entry.FieldsV1 != nil && strings.HasPrefix(entry.Manager, updateManager) &&
+		found.GetLabels()[workv1.RecordLabel] == Label(record.Name) &&
 		bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+workv1.RecordLabel+`"`))
 }
 

@@ -108,7 +108,8 @@ func checkMember(in Input, renewal bool) Decision {
 	reported, pinned := in.Request.Annotations[clusterv1.ClusterUIDAnnotationKey], cluster.Annotations[clusterv1.ClusterUIDAnnotationKey]
 	switch {
 	case reported != "" && pinned == "" && !renewal && in.OtherName != "":
-		return wait(ReasonOtherName, "the member with the UID %q, which is ManagedCluster %s already, requests the certificate of ManagedCluster %s: %s",
+		return wait(ReasonOtherName, "the member with the UID %q, which is ManagedCluster %s already, requests the certificate of "+
+			"ManagedCluster %s: %s",
 			reported, in.OtherName, cluster.Name, OtherNameChoices(cluster.Name))
 	case reported == "" && renewal, reported != "" && (pinned == "" || reported == pinned):
 		return Decision{Action: Approve}
@@ -125,8 +126,8 @@ func checkMember(in Input, renewal bool) Decision {
 
 // OtherNameChoices returns what an administrator can do about the member of a cluster that has another name as well.
 func OtherNameChoices(name string) string {
-	return fmt.Sprintf("two agents on one member undo each other's work: stop one of them and deny its cluster, as with `kubectl berth deny %s`, "+
-		"or, where these are two machines made from one image, run `kubectl berth accept %s --shared-identity`", name, name)
+	return fmt.Sprintf("two agents on one member undo each other's work: stop one of them and deny its cluster, as with `kubectl berth "+
+		"deny %s`, or, where these are two machines made from one image, run `kubectl berth accept %s --shared-identity`", name, name)
 }
 
 // checkBootstrap compares the requester of a first certificate with the recorded requester.
@@ -140,8 +141,8 @@ func checkBootstrap(in Input) Decision {
 			"of ManagedCluster %s names",
 			spec.Username, clusterv1.JoinRequesterAnnotationKey, in.Cluster.Name)
 	case tokenEnded(in):
-		return deny(ReasonTokenEnded, "the request was created with a former join token of ManagedCluster %s, which has ended; the agent with the "+
-			"last one, from `kubectl berth token create --cluster %s --rejoin`, creates another request", in.Cluster.Name, in.Cluster.Name)
+		return deny(ReasonTokenEnded, "the request was created with a former join token of ManagedCluster %s, which has ended; the agent with "+
+			"the last one, from `kubectl berth token create --cluster %s --rejoin`, creates another request", in.Cluster.Name, in.Cluster.Name)
 	default:
 		return Decision{Action: Approve}
 	}
