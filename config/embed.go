@@ -82,16 +82,27 @@ type protection struct {
 	actions map[string]Action
 }
 
-// Open implements fs.FS. Only what ReadFile returns has the actions.
+// Open implements fs.FS.
 func (p protection) Open(name string) (fs.File, error) {
-	return p.files.Open(name) //nolint:wrapcheck // the file system names the file
+	file, err := p.files.Open(name)
+	action, acts := p.actions[name]
+	if err != nil || !acts {
+		return file, err //nolint:wrapcheck // the file system names the file
+	}
+	data, err := fs.ReadFile(p.files, name)
+	data = bytes.ReplaceAll(data, []byte("validationActions: [Deny]"), []byte("validationActions: ["+action+"]"))
+	return changedFile{file, bytes.NewReader(data)}, err //nolint:wrapcheck // the file system names the file
 }
 
-// ReadFile implements fs.ReadFileFS.
-func (p protection) ReadFile(name string) ([]byte, error) {
-	data, err := fs.ReadFile(p.files, name)
-	return bytes.ReplaceAll(data, []byte("validationActions: [Deny]"), []byte("validationActions: ["+p.actions[name]+"]")), err
+// changedFile is a file with another content. Its Stat is that of the file.
+type changedFile struct {
+	fs.File
+
+	content *bytes.Reader
 }
+
+// Read implements fs.File.
+func (f changedFile) Read(into []byte) (int, error) { return f.content.Read(into) } //nolint:wrapcheck // io.EOF stays as it is
 
 // Probe returns the namespace of the Secrets of probes and the permissions of the controller that reads them. They are for hubs on
 // which this controller runs: YAML files at the root of the file system, read-only.
