@@ -147,7 +147,7 @@ func registrationPermissions() []permission {
 	return []permission{
 		{part: partAcceptance, group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch"},
 		{part: partAcceptance, group: group, resources: "managedclusters/status", verbs: "patch,update"},
-		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,delete"},
+		{part: partAcceptance, resources: "namespaces", verbs: "get,list,watch,create,patch,delete"},
 		{part: partAcceptance, resources: "serviceaccounts", verbs: "create"},
 		{part: partAcceptance, resources: "serviceaccounts", names: "berth-agent", verbs: "get,delete"},
 		{

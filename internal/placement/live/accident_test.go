@@ -192,7 +192,7 @@ func (a *accidents) round(t *testing.T) {
 	a.check()
 }
 
-// watchDefinitions lets the manager know while a definition is gone.
+// watchDefinitions shows the manager that a definition is gone.
 func (a *accidents) watchDefinitions() { a.KeepWhile(func() bool { return a.undefined }) }
 
 // definitionsGo deletes some definitions with all of their objects, and creates them again after any time.
