@@ -71,7 +71,7 @@ type member struct {
 // newLives starts hubs and members, and lets each member join one hub.
 func newLives(t *testing.T, seed uint64) *lives {
 	t.Helper()
-	l := &lives{t: t, random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // a test repeats it by its seed
+	l := &lives{t: t, random: rand.New(rand.NewPCG(seed, 1))}
 	manifests := kit.Must(hubtest.Merge(map[string]fs.FS{"delivery": config.Delivery(), "registration": config.Registration()})).In(t)
 	started := make([]*hubtest.Hub, hubCount+memberCount)
 	start, ctx := errgroup.WithContext(t.Context())

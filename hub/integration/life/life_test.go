@@ -32,7 +32,7 @@ func live(t *testing.T, steps int) {
 	t.Helper()
 	fresh := *seed
 	if fresh == 0 {
-		fresh = rand.Uint64() //nolint:gosec // the seed of a history
+		fresh = rand.Uint64()
 	}
 	t.Logf("repeat the history with FLAGS=-seed=%d", fresh)
 	l := newLives(t, fresh)

@@ -82,7 +82,8 @@ func TestReplaceNamesTheNextStepInEachState(t *testing.T) {
 		"a join token waits for its use":  {awaiting("u1"), nil, []string{"no other member", "a join token of it waits for its use"}},
 		"that, without a recorded member": {awaiting(""), nil, []string{"no recorded member", "kubectl berth accept c1"}},
 		"the recorded member requests again": {
-			stateOf("u1", true), []waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)},
+			stateOf("u1", true),
+			[]waitingRequest{openRequest("r1", "u1", approval.ReasonRequesterMismatch)},
 			[]string{"the request r1 is of the recorded member u1", token},
 		},
 	} {
@@ -105,7 +106,9 @@ func TestReplaceAcceptsTheOnlyMemberThatRequests(t *testing.T) {
 		"a member that joined before, where none is recorded": {"", []waitingRequest{openRequest("r1", "u1", approval.ReasonJoined)}, "r1", ""},
 		"a member without a UID, where none is recorded":      {"", []waitingRequest{openRequest("r1", "", approval.ReasonJoined)}, "", ""},
 		"several members": {
-			"", []waitingRequest{openRequest("r1", "u1", approval.ReasonJoined), openRequest("r2", "u2", approval.ReasonJoined)}, "",
+			"",
+			[]waitingRequest{openRequest("r1", "u1", approval.ReasonJoined), openRequest("r2", "u2", approval.ReasonJoined)},
+			"",
 			"several members",
 		},
 	} {
