@@ -24,8 +24,8 @@ const recordDefinition = "appliedmanifestworks.work.open-cluster-management.io"
 // steps are those of a history that every change must pass.
 const steps = 3
 
-// TestNoAccidentLosesAWorkload follows a random life of members that hubs share: after each step every member has what its hubs deliver, the
-// same objects as before, and a cluster that is gone has no rights.
+// TestNoAccidentLosesAWorkload follows a random life of members that hubs share: after each step every member has what its hubs deliver,
+// the same objects as before, and a cluster that is gone has no rights.
 func TestNoAccidentLosesAWorkload(t *testing.T) { live(t, steps) }
 
 func live(t *testing.T, steps int) {
