@@ -77,7 +77,8 @@ func (r *reconciler) deleteWork(ctx context.Context, write plan.Write) error {
 	}
 	if registration.KeepsWorkloads(cluster, r.options.OnDelete) {
 		keep := fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q,"annotations":{%q:%q}},`+
-			`"spec":{"deleteOption":{"propagationPolicy":%q}}}`, write.UID, version, clusterv1.OnDeleteAnnotationKey, clusterv1.OnDeleteKeep, workv1.DeletePropagationPolicyTypeOrphan)
+			`"spec":{"deleteOption":{"propagationPolicy":%q}}}`, write.UID, version, clusterv1.OnDeleteAnnotationKey, clusterv1.OnDeleteKeep,
+			workv1.DeletePropagationPolicyTypeOrphan)
 		if err := r.client.Patch(ctx, work, client.RawPatch(types.MergePatchType, keep)); err != nil {
 			return err //nolint:wrapcheck // the caller names the work
 		}

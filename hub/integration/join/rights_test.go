@@ -1,7 +1,6 @@
 package join
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -19,8 +18,9 @@ import (
 func (t *testHub) strip(name string) {
 	t.t.Helper()
 	cluster := kit.Cluster(name)
-	kit.NoError(t.t, errors.Join(t.Delete(t.t.Context(), cluster),
-		client.IgnoreNotFound(t.Patch(t.t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))))
+	t.MustDelete(cluster)
+	err := t.Patch(t.t.Context(), cluster, kit.Merge(`{"metadata":{"finalizers":null}}`))
+	kit.NoError(t.t, client.IgnoreNotFound(err))
 	t.AwaitGone(cluster)
 }
 
