@@ -146,6 +146,27 @@ func TestOlderDataEvictsNothing(t *testing.T) {
 	f.on.AwaitGone(f.configMap("c2"))
 }
 
+// TestAnotherClusterOfTheHubEvictsNothing runs the agents of two clusters of one hub on one member.
+func TestAnotherClusterOfTheHubEvictsNothing(t *testing.T) {
+	f := newFixture(t)
+	f.deliver(f.numbered(0))
+	before := f.uid("c0")
+	other := newFixture(t)
+	other.url, other.grace = f.url, 100*time.Millisecond
+	other.start()
+	other.awaitHeld("The hub has lost 1 of the 1 works that the member has on record. The objects of w0 stay. " +
+		"They are on record for another cluster of this hub")
+	for n := range 5 { // so that the brake holds nothing
+		other.deliver(other.numbered(n + 1))
+	}
+	other.start()
+	other.awaitHeld("The hub has lost 1 of the 6 works that the member has on record. The objects of w0 stay. " +
+		"They are on record for another cluster of this hub")
+	if got := f.uid("c0"); got != before {
+		t.Errorf("the object has the UID %s, and before %s", got, before)
+	}
+}
+
 // TestEventsAboutObjects takes an object over, conflicts with another work and another field manager, and keeps objects.
 func TestEventsAboutObjects(t *testing.T) {
 	f := newFixture(t)

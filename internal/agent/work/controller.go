@@ -133,7 +133,7 @@ type state struct {
 	recorded bool
 	// former is a record that was being deleted and was released, to be made anew; nil without one. Only the worker of the work uses it.
 	former *workv1.AppliedManifestWork
-	// decided is whether the agent has decided about an eviction, held whether it is held, and heldBy the reason on the record, if any.
+	// decided is whether the agent has decided about an eviction, held whether it is held, and heldBy the reason, if any.
 	decided, held bool
 	heldBy        string
 	// versions are the resource versions that the agent wrote or read last.

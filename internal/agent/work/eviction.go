@@ -25,6 +25,8 @@ const (
 	HeldHubRestored = "HubRestored"
 	// HeldMemberRestored means that the member returned to older data, which has a record of a work that the hub lacks.
 	HeldMemberRestored = "MemberRestored"
+	// heldOtherCluster means that the record is of another cluster of the hub, whose agent runs on the same member. No record stores it.
+	heldOtherCluster = "OtherCluster"
 )
 
 // DefaultEvictionGrace is how long a record stays after the hub has lost its work.
@@ -54,7 +56,7 @@ func (p *pass) unmanaged() (time.Time, error) {
 		return again, err
 	}
 	now := p.controller.Clock.Now()
-	if p.record.Annotations[EvictionHeldAnnotation] != "" && !p.evictionAllowed() {
+	if p.whyHeld() != "" && !p.evictionAllowed() {
 		p.state.missing = time.Time{}
 		p.decide(true)
 		return now.Add(heldInterval), nil
@@ -91,6 +93,17 @@ func (p *pass) unmanaged() (time.Time, error) {
 		p.controller.reportHeld()
 	}
 	return step.Again, err
+}
+
+// whyHeld returns why the record stays although the hub lacks the work; empty where nothing but its grace period and the brake keep it.
+func (p *pass) whyHeld() string {
+	if p.record == nil {
+		return ""
+	}
+	if p.ofOtherCluster() {
+		return heldOtherCluster
+	}
+	return p.record.Annotations[EvictionHeldAnnotation]
 }
 
 // evictionAllowed returns whether an administrator allows the eviction of the record.

@@ -23,10 +23,7 @@ const maxNamed = 5
 // decide records whether the eviction of the work is held.
 func (p *pass) decide(held bool) {
 	p.controller.mu.Lock()
-	p.state.decided, p.state.held, p.state.heldBy = true, held, ""
-	if p.record != nil {
-		p.state.heldBy = p.record.Annotations[EvictionHeldAnnotation]
-	}
+	p.state.decided, p.state.held, p.state.heldBy = true, held, p.whyHeld()
 	p.controller.mu.Unlock()
 	p.controller.reportHeld()
 }
@@ -90,6 +87,7 @@ func whyHeld(reasons []string) string {
 		{HeldNamespaceDeleted, "The namespace of the cluster was deleted on the hub. "},
 		{HeldHubRestored, "The hub returned to older data. "},
 		{HeldMemberRestored, "The member returned to older data. "},
+		{heldOtherCluster, "They are on record for another cluster of this hub, whose agent runs on the same member: stop one of the agents. "},
 	} {
 		if slices.Contains(reasons, each.reason) {
 			out = append(out, each.sentence)

@@ -109,9 +109,16 @@ func (c *Controller) marks() map[string]string {
 	return out
 }
 
-// sign keeps the marks of the agent on the record. The policies of the member let no other user delete it.
+// ofOtherCluster returns whether the record is of another cluster of the hub, whose agent runs on the same member, or did.
+func (p *pass) ofOtherCluster() bool {
+	of := p.record.Annotations[workv1.RecordClusterAnnotation]
+	return of != "" && of != p.controller.Cluster
+}
+
+// sign keeps the marks of the agent on the record. The policies of the member let no other user delete it. What this cluster does not
+// deliver is left to the other cluster that it names.
 func (p *pass) sign() error {
-	if p.record == nil {
+	if p.record == nil || p.work == nil && p.ofOtherCluster() {
 		return nil
 	}
 	change := changed(p.record.Annotations, p.controller.marks(), workv1.RecordClusterAnnotation, workv1.RecordHubURLAnnotation,
