@@ -28,12 +28,12 @@ With --replace, the hub records the member whose request waits, approves the req
 of several members are an error that lists them. An agent that authenticates by a token loses its service account, and with it every
 token. Join tokens that the new member does not use end as well. A client certificate of the former agent stays valid until it expires.
 
-A member that is another cluster already is refused: two agents on one member undo each other's work. Machines that were made from the image
-of one disk have one UID, and are two members: --shared-identity accepts such a cluster.
+A member that is another cluster already is refused: two agents on one member undo each other's work. Machines that were made from the
+image of one disk have one UID, and are two members: --shared-identity accepts such a cluster.
 
-You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, to list clusters, and to approve
-certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster, and the one of the
-cluster in berth-join.`
+You need the permission to update managedclusters/accept in the API group register.open-cluster-management.io, to list clusters, and to
+approve certificate requests. With --replace, you also need to delete the service account berth-agent in the namespace of the cluster, and
+the one of the cluster in berth-join.`
 
 const acceptExamples = `  # Accept the clusters edge-1 and edge-2
   kubectl berth accept edge-1 edge-2
