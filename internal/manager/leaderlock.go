@@ -12,6 +12,9 @@ import (
 // ErrLeaseLost ends a leader that lost its lease.
 var ErrLeaseLost = errors.New("the lease of the manager is lost")
 
+// finishTime is how long a request for the lease may go on when the manager stops, or when its deadline is over.
+const finishTime = time.Second
+
 // leaderLock is the lock of a manager. It ends the manager when the manager may no longer lead: another holder has
 // the lease, or the lease was not renewed in time, even during a request. It also ends the manager before it releases the
 // lease. The elector calls it from one goroutine.
@@ -54,6 +57,8 @@ func newLeaderLock(
 
 // Get returns the holder of the lease.
 func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := l.whole(ctx)
+	defer cancel()
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && l.leading && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
 		l.onLost()
@@ -68,11 +73,27 @@ func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElect
 
 // Update acquires, renews or releases the lease.
 func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := l.whole(ctx)
+	defer cancel()
 	if record.HolderIdentity != l.Identity() {
 		l.onLost()
 		return l.Interface.Update(ctx, record) //nolint:wrapcheck // the elector compares it
 	}
 	return l.renew(func() error { return l.Interface.Update(ctx, record) })
+}
+
+// whole returns the context of a request that outlives ctx by finishTime, so that a stop of the manager cuts none at rest: the API server
+// logs an error for each write that is cut. No request begins when ctx has ended.
+func (l *leaderLock) whole(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() != nil {
+		return ctx, func() {}
+	}
+	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	keep := context.AfterFunc(ctx, func() { l.clock.AfterFunc(finishTime, cancel) })
+	return request, func() {
+		keep()
+		cancel()
+	}
 }
 
 // RecordEvent is called by the elector when the manager begins to lead, and when it stops leading.

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ type fakeLock struct {
 	failing bool
 	// latency is the duration of a request.
 	latency time.Duration
+	// during is called while a request is served; nil for nothing.
+	during func(ctx context.Context)
 }
 
 var errBoom = errors.New("boom")
@@ -34,7 +37,10 @@ func (l *fakeLock) Create(ctx context.Context, record resourcelock.LeaderElectio
 	return l.Update(ctx, record)
 }
 
-func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *fakeLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.during != nil {
+		l.during(ctx)
+	}
 	l.clock.SetTime(l.clock.Now().Add(l.latency)) // fires no timers
 	if l.failing {
 		return errBoom
@@ -132,4 +138,37 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAStopCutsNoRenewal checks that a renewal that is under way goes on for a second, and that none begins after the stop.
+func TestAStopCutsNoRenewal(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
+	ctx, stop := context.WithCancel(t.Context())
+	lock := &fakeLock{clock: clock, during: func(request context.Context) {
+		stop()
+		for !clock.HasWaiters() { // the stop is noticed by another goroutine
+			runtime.Gosched()
+		}
+		if request.Err() != nil {
+			t.Error("the stop cut a renewal")
+		}
+		clock.Step(finishTime)
+		select {
+		case <-request.Done():
+		case <-time.After(10 * time.Second):
+			t.Error("a renewal goes on without an end")
+		}
+	}}
+	_, term, _ := newLeaderLock(ctx, lock, DefaultOptions(), clock)
+	defer term.close()
+	if err := term.Update(ctx, mine); err != nil {
+		t.Fatal(err)
+	}
+	lock.during = func(request context.Context) {
+		if request.Err() == nil {
+			t.Error("a renewal began after the stop")
+		}
+	}
+	_ = term.Update(ctx, mine)
 }
