@@ -70,8 +70,8 @@ type process struct {
 
 	// olderData is set when the hub or the member returned to older data, until the works are held.
 	olderData work.OlderData
-	// counters count the renewals of the lease on each hub. Only the phases use them.
-	counters map[string]*lease.Counter
+	// renewals count the renewals of the lease on each hub, also over a restart.
+	renewals lease.Memory
 	// endSession ends the running session.
 	endSession atomic.Pointer[context.CancelFunc]
 
@@ -123,7 +123,9 @@ func Run(ctx context.Context, options Options) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.member.Run(ctx) })
 	if !a.options.LeaderElection {
-		running.Go(func() { a.memberLease().Run(ctx) })
+		keeper := a.memberLease()
+		keeper.Recall(ctx)
+		running.Go(func() { keeper.Run(ctx) })
 	}
 	lead(ctx, a.phases)
 	running.Wait()
@@ -132,7 +134,7 @@ func Run(ctx context.Context, options Options) error {
 
 // memberLease returns the lease by which an agent without an election notices that its member returned to older data.
 func (p *process) memberLease() *lease.Member {
-	return &lease.Member{Leases: p.toMember, Clock: p.clock, Restored: p.memberRestored, Log: p.log}
+	return &lease.Member{Leases: p.toMember, Clock: p.clock, Restored: p.memberRestored, Memory: &p.renewals, Log: p.log}
 }
 
 // memberRestored ends the session, so that the next one reads everything again.
@@ -141,17 +143,6 @@ func (p *process) memberRestored() {
 	if end := p.endSession.Load(); end != nil {
 		(*end)()
 	}
-}
-
-// counterOf returns the counter of the renewals on a hub.
-func (p *process) counterOf(server string) *lease.Counter {
-	if p.counters == nil {
-		p.counters = map[string]*lease.Counter{}
-	}
-	if p.counters[server] == nil {
-		p.counters[server] = &lease.Counter{}
-	}
-	return p.counters[server]
 }
 
 // election returns what runs the phases: at once, or while no other agent of the member works.
@@ -169,7 +160,7 @@ func (p *process) election(toMember *client.Client) (func(context.Context, func(
 	}
 	elector := &election.Elector{
 		Leases: toMember, Namespace: namespace, Identity: host, Clock: p.clock, Report: p.health.reporter("election"), Log: p.log,
-		Restored: p.memberRestored,
+		Restored: p.memberRestored, Memory: &p.renewals,
 	}
 	return elector.Run, nil
 }

@@ -42,6 +42,12 @@ type Leases interface {
 	Update(ctx context.Context, object client.Object, body, into runtime.Object) error
 }
 
+// Memory is what an agent keeps in the lease for its next process.
+type Memory interface {
+	Recall(found *coordinationv1.Lease)
+	Keep(next *coordinationv1.Lease)
+}
+
 // Elector holds the lease of one agent. Report receives why the agent does not work; nil while it does.
 type Elector struct {
 	Leases    Leases
@@ -53,7 +59,9 @@ type Elector struct {
 	// Restored is called when the member returned to older data: it has a lease of this agent from before its last renewal, or another one.
 	// Nil means that no part depends on it.
 	Restored func()
-	Log      *slog.Logger
+	// Memory is kept in the lease; nil keeps nothing.
+	Memory Memory
+	Log    *slog.Logger
 
 	// written is the lease that the agent wrote last.
 	written *coordinationv1.Lease
@@ -126,6 +134,9 @@ func (e *Elector) acquire(ctx context.Context) (*coordinationv1.Lease, error) {
 		return nil, err //nolint:wrapcheck // the client names the lease
 	}
 	e.compare(stored)
+	if e.Memory != nil {
+		e.Memory.Recall(stored)
+	}
 	holder := ""
 	if stored.Spec.HolderIdentity != nil {
 		holder = *stored.Spec.HolderIdentity
@@ -157,6 +168,9 @@ func (e *Elector) store(ctx context.Context, held *coordinationv1.Lease) (*coord
 		next.Spec.AcquireTime, next.Spec.LeaseTransitions = &now, &transitions
 	}
 	next.Spec.HolderIdentity, next.Spec.RenewTime, next.Spec.LeaseDurationSeconds = &e.Identity, &now, &seconds
+	if e.Memory != nil {
+		e.Memory.Keep(next)
+	}
 	stored := &coordinationv1.Lease{}
 	if err := e.Leases.Update(ctx, e.object(Name), next, stored); err != nil {
 		return nil, err //nolint:wrapcheck // the client names the lease

@@ -35,10 +35,27 @@ type Member struct {
 	Interval time.Duration
 	// Restored is called once for each return of the member to older data.
 	Restored func()
-	Log      *slog.Logger
+	// Memory keeps the count of the hub in the lease; nil keeps none.
+	Memory *Memory
+	Log    *slog.Logger
 
 	counter Counter
 	refused bool
+}
+
+// Recall reads what an earlier process kept in the lease. Run reads it too, and reports a failure.
+func (m *Member) Recall(ctx context.Context) {
+	found := &coordinationv1.Lease{}
+	if err := m.Leases.Get(ctx, memberLease(), found); err == nil {
+		m.Memory.Recall(found)
+	}
+}
+
+// memberLease is where the lease is.
+func memberLease() client.Object {
+	return client.Object{
+		Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: metav1.NamespaceSystem, Name: MemberName,
+	}
 }
 
 // Run writes the lease until the context ends.
@@ -65,9 +82,7 @@ func (m *Member) Run(ctx context.Context) {
 
 // write reads the lease, compares it with the last one, and writes the next count.
 func (m *Member) write(ctx context.Context) error {
-	at := client.Object{
-		Resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), Namespace: metav1.NamespaceSystem, Name: MemberName,
-	}
+	at := memberLease()
 	found := &coordinationv1.Lease{}
 	err := m.Leases.Get(ctx, at, found)
 	if apierrors.IsNotFound(err) {
@@ -79,6 +94,9 @@ func (m *Member) write(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the client names the lease
 	}
+	if m.Memory != nil {
+		m.Memory.Recall(found)
+	}
 	older := m.counter.Older(found)
 	m.counter.Record(found)
 	if older {
@@ -88,6 +106,9 @@ func (m *Member) write(ctx context.Context) error {
 	next, now := found.DeepCopy(), metav1.NewMicroTime(m.Clock.Now())
 	next.Spec.RenewTime = &now
 	raise(next)
+	if m.Memory != nil {
+		m.Memory.Keep(next)
+	}
 	stored := &coordinationv1.Lease{}
 	if err := m.Leases.Update(ctx, at, next, stored); err != nil {
 		return err //nolint:wrapcheck // the client names the lease
