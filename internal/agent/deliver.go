@@ -46,6 +46,8 @@ func (s *session) deliver(ctx context.Context, uid string) error {
 		defer stop()
 		s.awaitOtherMember(delivering)
 	}()
+	s.keeper.Store(keeper)
+	defer s.keeper.Store(nil)
 	keeper.Run(delivering)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +63,8 @@ type session struct {
 	handOver string
 
 	lease *lease.Renewer
+	// keeper keeps the works; nil while none are delivered.
+	keeper atomic.Pointer[work.Controller]
 }
 
 // session runs all parts with a certificate until another credential is stored, the certificate expires, or the hub returns to older data.
@@ -110,8 +113,16 @@ func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 	return &lease.Renewer{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
 		Report: s.process.health.reporter("lease"), Restored: restored, Log: s.process.log,
-		Counter: s.process.renewals.Of(s.credential.Connection.Server),
+		Counter: s.process.renewals.Of(s.credential.Connection.Server), Verified: s.worksVerified,
 	}
+}
+
+// worksVerified returns when all works were last verified; zero while that is not known.
+func (s *session) worksVerified() time.Time {
+	if keeper := s.keeper.Load(); keeper != nil {
+		return keeper.Verified()
+	}
+	return time.Time{}
 }
 
 // works returns the controller of the works of the cluster. The original UID of the ManagedCluster identifies the hub, whatever its URL.
@@ -126,6 +137,7 @@ func (s *session) works(uid string) (*work.Controller, error) {
 		Hub: hub, Records: s.process.records, Member: s.process.objects, Cluster: s.credential.Cluster,
 		HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
 		DeletionWait: s.process.options.DeletionWait, OlderData: &s.process.olderData, Confirm: s.lease.Confirm,
+		MemberReached: func() bool { return s.process.member.Health().Reached },
 		Clock: s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
 		Held: func(message string) {
 			s.process.health.note("works", message)

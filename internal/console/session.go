@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/explain"
@@ -72,18 +72,23 @@ type Member struct {
 	// Renewed is when the agent renewed its lease last; zero if there is no lease, or the caller may not see it.
 	Renewed      time.Time
 	LeaseProblem string
+	// Verified is when the agent last verified the statuses of all works; zero if that is not known.
+	Verified time.Time
 	// Works are the works on the cluster, by name. More is how many further works there are.
 	Works        []Work
 	More         int
 	WorksProblem string
 }
 
-// ReportLease reports when the lease of a cluster was renewed last, or why that is not known. It returns an error that is neither a missing
-// lease nor a missing permission.
-func (m *Member) ReportLease(cluster string, renewed *metav1.MicroTime, err error) error {
+// ReportLease reports when the lease of a cluster was renewed last and its works were verified, or why that is not known. It returns an error
+// that is neither a missing lease nor a missing permission.
+func (m *Member) ReportLease(cluster string, lease *coordinationv1.LeaseSpec, err error) error {
 	switch {
-	case err == nil && renewed != nil:
-		m.Renewed = renewed.Time
+	case err == nil && lease.RenewTime != nil:
+		m.Renewed = lease.RenewTime.Time
+		if lease.AcquireTime != nil {
+			m.Verified = lease.AcquireTime.Time
+		}
 	case err == nil, apierrors.IsNotFound(err):
 		m.LeaseProblem = "There is no lease: no agent has reported yet, or the hub reads the cluster without an agent."
 	case apierrors.IsForbidden(err):

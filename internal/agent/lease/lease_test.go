@@ -93,6 +93,24 @@ func TestRenewChangesTheTimeOnlyAndReadsTheLeaseOnce(t *testing.T) {
 	}
 }
 
+// TestALeaseHasWhenWorksWereVerified renews a lease while the time is known, and while it is not.
+func TestALeaseHasWhenWorksWereVerified(t *testing.T) {
+	hub, verified := &fakeHub{lease: &coordinationv1.Lease{}}, time.Unix(90, 0)
+	r := &Renewer{
+		Hub: hub, Clock: testingclock.NewFakeClock(time.Unix(100, 0)), Name: "c1", Log: slog.New(slog.DiscardHandler),
+		Verified: func() time.Time { return verified },
+	}
+	for _, known := range []time.Time{verified, {}} {
+		verified = known
+		if err := r.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := hub.lease.Spec.AcquireTime; got == nil || !got.Time.Equal(time.Unix(90, 0)) {
+			t.Errorf("the lease has %v", got)
+		}
+	}
+}
+
 // TestAHubThatReturnsToOlderDataIsReported renews a lease on a hub that is replaced by an older copy of itself.
 func TestAHubThatReturnsToOlderDataIsReported(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "managed-cluster-lease", errors.New("written"))

@@ -61,7 +61,10 @@ type Renewer struct {
 	Restored func()
 	// Counter counts the renewals on the hub. It outlasts a Renewer; nil means another one.
 	Counter *Counter
-	Log     *slog.Logger
+	// Verified returns when the statuses of all works were last verified, for spec.acquireTime; zero while that is not known, and then
+	// the lease keeps the time that it has. Nil means that no works are kept.
+	Verified func() time.Time
+	Log      *slog.Logger
 
 	// newest is the highest version that the hub returned.
 	newest string
@@ -143,6 +146,11 @@ func (r *Renewer) update(ctx context.Context) error {
 	next := r.stored.DeepCopy()
 	now := metav1.NewMicroTime(r.Clock.Now())
 	next.Spec.RenewTime = &now
+	if r.Verified != nil {
+		if verified := r.Verified(); !verified.IsZero() {
+			next.Spec.AcquireTime = new(metav1.NewMicroTime(verified))
+		}
+	}
 	raise(next)
 	stored := &coordinationv1.Lease{}
 	if err := r.Hub.Update(ctx, client.Lease(r.Name), next, stored); err != nil {

@@ -47,6 +47,8 @@ type Controller struct {
 	OlderData *OlderData
 	// Confirm returns an error unless the hub has the data that it had last. It is called before an eviction; nil where that is not known.
 	Confirm func(ctx context.Context) error
+	// MemberReached returns whether the member responds; nil means that it does.
+	MemberReached func() bool
 	// OCMInterval is the time between two looks for an agent of Open Cluster Management on the member; 0 means one minute.
 	OCMInterval time.Duration
 	Clock       clock.Clock
@@ -80,6 +82,8 @@ type Controller struct {
 	states map[string]*state
 	// references follows the wants and entries of states.
 	references references
+	// begun is whether states has the records and the works of the start.
+	begun bool
 	// held is whether the eviction of a work is held. reporting keeps the reports about it in order.
 	held      bool
 	reporting sync.Mutex
@@ -113,8 +117,8 @@ type state struct {
 	written        *workv1.ManifestWorkStatus
 	writeAfter     time.Time
 	statusFailures int
-	// polled is whether a pass had an object that is not watched.
-	polled bool
+	// polled is whether a pass had an object that is not watched, and polls whether the last one had.
+	polled, polls bool
 	// phase is the state in the metrics, measured the generation that was measured at each stage.
 	phase    string
 	measured map[string]int64
@@ -131,6 +135,9 @@ type state struct {
 	entries []plan.Entry
 	// recorded is whether the member has a record.
 	recorded bool
+	// verified is when the status of the work was last known to be so, and watched whether each change of its objects since is noticed.
+	verified time.Time
+	watched  bool
 	// former is a record that was being deleted and was released, to be made anew; nil without one. Only the worker of the work uses it.
 	former *workv1.AppliedManifestWork
 	// decided is whether the agent has decided about an eviction, held whether it is held, and heldBy the reason, if any.
@@ -159,7 +166,10 @@ func (c *Controller) Run(ctx context.Context) {
 
 // runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
 func (c *Controller) runAlone(ctx context.Context) {
-	c.queue, c.states, c.references, c.held = queue.New(c.Clock), map[string]*state{}, references{}, false
+	c.queue = queue.New(c.Clock)
+	c.mu.Lock()
+	c.states, c.references, c.held, c.begun = map[string]*state{}, references{}, false, false
+	c.mu.Unlock()
 	c.hubEvents, c.memberEvents = event.New(c.Hub, c.Clock, c.Log), event.New(c.Records, c.Clock, c.Log)
 	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
@@ -173,6 +183,9 @@ func (c *Controller) runAlone(ctx context.Context) {
 	running.Go(func() { c.hubEvents.Run(ctx) })
 	running.Go(func() { c.memberEvents.Run(ctx) })
 	if c.start(ctx) {
+		c.mu.Lock()
+		c.begun = true
+		c.mu.Unlock()
 		c.reportHeld()
 		running.Go(func() { c.watchRecords(ctx) })
 		running.Go(func() { c.keepDefined(ctx) })
@@ -190,6 +203,7 @@ func (c *Controller) sync(ctx context.Context, name string) {
 		return
 	}
 	c.Report(err)
+	c.verify(name, err == nil)
 	if err != nil {
 		state := c.state(name)
 		state.statusFailures++

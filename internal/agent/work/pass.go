@@ -105,7 +105,9 @@ func (p *pass) keep() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return when.Earliest(again, step.Again, p.controller.Clock.Now().Add(p.interval())), nil
+	interval := p.interval()
+	p.state.polls = interval == pollInterval
+	return when.Earliest(again, step.Again, p.controller.Clock.Now().Add(interval)), nil
 }
 
 // leave removes the objects of a work that is being deleted, and then its finalizer. The objects of a work that goes with its definition

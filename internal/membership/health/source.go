@@ -26,7 +26,7 @@ func Slim(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	slim := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: lease.Spec.RenewTime}}
+	slim := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: lease.Spec.RenewTime, AcquireTime: lease.Spec.AcquireTime}}
 	slim.Namespace, slim.Name, slim.UID = lease.Namespace, lease.Name, lease.UID
 	slim.ResourceVersion, slim.CreationTimestamp = lease.ResourceVersion, lease.CreationTimestamp
 	return slim, nil

@@ -18,6 +18,7 @@ import (
 func TestSlim(t *testing.T) {
 	whole := lease("c", time.Hour)
 	whole.UID, whole.ResourceVersion, whole.CreationTimestamp = "1", "2", metav1.NewTime(noon)
+	whole.Spec.AcquireTime = new(metav1.NewMicroTime(noon))
 	want := whole.DeepCopy()
 	whole.Labels = map[string]string{"a": "b"}
 	whole.Annotations = whole.Labels
