@@ -6,15 +6,23 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
+	"github.com/berth-project/berth/internal/checkout"
 )
 
 var seed = flag.Uint64("seed", 0, "repeat the history of this seed; 0: a new one")
@@ -27,6 +35,27 @@ const steps = 3
 // TestNoAccidentLosesAWorkload follows a random life of members that hubs share: after each step every member has what its hubs deliver,
 // the same objects as before, and a cluster that is gone has no rights.
 func TestNoAccidentLosesAWorkload(t *testing.T) { live(t, steps) }
+
+// TestThePageHasWhatMayHappen compares the first table of docs/operations/life.md with what the histories play.
+func TestThePageHasWhatMayHappen(t *testing.T) {
+	page := string(kit.Must(os.ReadFile(checkout.Path(t, "docs/operations/life.md"))).In(t))
+	_, page, _ = strings.Cut(page, "## What the workloads outlast")
+	page, _, _ = strings.Cut(page, "\n## ")
+	var rows []string
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(line, "|"); len(cells) > 1 {
+			rows = append(rows, strings.TrimSpace(cells[1]))
+		}
+	}
+	if len(rows) < 3 {
+		t.Fatal("the page has no table")
+	}
+	rows = rows[2:] // the head
+	slices.Sort(rows)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys((&lives{}).kinds())), rows); diff != "" {
+		t.Errorf("events (-played +on the page):\n%s", diff)
+	}
+}
 
 func live(t *testing.T, steps int) {
 	t.Helper()
@@ -88,6 +117,30 @@ func (l *lives) kinds() map[string]func(*member, *site) {
 				}
 				return err
 			})
+		},
+		"the hub does not respond": func(_ *member, s *site) {
+			kit.NoError(l.t, syscall.Kill(s.hub.PID(), syscall.SIGSTOP))
+			time.Sleep(2 * leaseSeconds * time.Second) // the agent misses a renewal at least
+			kit.NoError(l.t, syscall.Kill(s.hub.PID(), syscall.SIGCONT))
+		},
+		"a second agent runs with the same credential": func(m *member, s *site) {
+			double := hubtest.NewAgent(l.t)
+			double.StoreCredential(l.t, s.hub, m.name, "a")
+			double.Start(l.t, m.hub)
+			l.settle("two agents run")
+			double.Kill()
+		},
+		"the finalizers of the cluster are removed while it is deleted": func(m *member, s *site) {
+			s.MustDelete(kit.Cluster(m.name))
+			s.Await("the cluster is gone without its finalizers", func(ctx context.Context) error {
+				err := s.Patch(ctx, kit.Cluster(m.name), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+				if err != nil {
+					return client.IgnoreNotFound(err)
+				}
+				return errNotYet
+			})
+			s.Await("the rights are gone", func(ctx context.Context) error { return s.check(ctx, m.name, false) })
+			l.accept(m, s)
 		},
 		"the namespace of the cluster is deleted": func(m *member, s *site) {
 			s.MustDelete(namespaceOf(m))
