@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/hubtest/kit"
 	"github.com/berth-project/berth/internal/checkout"
@@ -131,6 +132,8 @@ func (l *lives) kinds() map[string]func(*member, *site) {
 			double.Kill()
 		},
 		"the finalizers of the cluster are removed while it is deleted": func(m *member, s *site) {
+			m.kept[sharedNamespace], m.kept[s.ownNamespace()] = true, true
+			s.MustMerge(kit.Cluster(m.name), fmt.Sprintf(`{"metadata":{"annotations":{%q:"Keep"}}}`, clusterv1.OnDeleteAnnotationKey))
 			s.MustDelete(kit.Cluster(m.name))
 			s.Await("the cluster is gone without its finalizers", func(ctx context.Context) error {
 				err := s.Patch(ctx, kit.Cluster(m.name), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
@@ -141,12 +144,31 @@ func (l *lives) kinds() map[string]func(*member, *site) {
 			})
 			s.Await("the rights are gone", func(ctx context.Context) error { return s.check(ctx, m.name, false) })
 			l.accept(m, s)
+			l.awaitNewWorks(m, s)
 		},
 		"the namespace of the cluster is deleted": func(m *member, s *site) {
 			s.MustDelete(namespaceOf(m))
 			l.deliver(m, s)
 		},
 	}
+}
+
+// awaitNewWorks creates the works of a member again until none of them is being deleted.
+func (l *lives) awaitNewWorks(m *member, s *site) {
+	l.t.Helper()
+	s.Await("no work is being deleted", func(ctx context.Context) error {
+		works := &workv1.ManifestWorkList{}
+		if err := s.List(ctx, works, client.InNamespace(m.name)); err != nil {
+			return err
+		}
+		for i := range works.Items {
+			if works.Items[i].DeletionTimestamp != nil {
+				return fmt.Errorf("%s is: %w", works.Items[i].Name, errNotYet)
+			}
+		}
+		return nil
+	})
+	l.deliver(m, s)
 }
 
 // leave deletes the cluster of a member on a hub, and what the hub delivers goes, but for what another hub delivers too.
