@@ -197,6 +197,73 @@ func TestAClusterOfAMandatoryGroupProvesItForGood(t *testing.T) {
 	}
 }
 
+// TestWhatAnEditDoesNotExcuse: a cluster in flight that is tainted, silent or failed when its placement goes is lost, whatever drops it.
+func TestWhatAnEditDoesNotExcuse(t *testing.T) {
+	deleted := func(w *state) { delete(w.placements, "p") }
+	anew := func(w *state) {
+		w.selects("p", "b c")
+		w.placements["p"].Object.UID = "another"
+	}
+	takenOut := func(w *state) {
+		w.set.Spec.PlacementRefs = w.set.Spec.PlacementRefs[1:]
+		w.set.Generation++
+	}
+	is := func(of evidence.Member) func(*testing.T, *state) {
+		return func(_ *testing.T, w *state) { w.members = map[string]evidence.Member{"a": of} }
+	}
+	fails := func(t *testing.T, w *state) { w.agents(t, "a", failing, w.now) }
+	tainted := is(evidence.Member{Tainted: start.Add(time.Hour)})
+	const dropped, lost = "Left: was dropped by an edit before it succeeded", "Lost: was tainted before it succeeded"
+	for sentence, tc := range map[string]struct {
+		// before comes before the changes, while between them.
+		before, while func(*testing.T, *state)
+		changes       []func(*state)
+		want          string
+	}{
+		"healthy, made anew":  {nil, nil, []func(*state){deleted, anew}, dropped},
+		"healthy, taken out":  {nil, nil, []func(*state){takenOut}, dropped},
+		"tainted, made anew":  {tainted, nil, []func(*state){deleted, anew}, lost},
+		"tainted, taken out":  {tainted, nil, []func(*state){deleted, takenOut}, lost},
+		"tainted all along":   {is(evidence.Member{Tainted: start.Add(-time.Second)}), nil, []func(*state){takenOut}, dropped},
+		"it fails while held": {nil, fails, []func(*state){deleted, anew}, "Lost: failed, and was dropped by an edit"},
+		"it fails as it goes": {fails, nil, []func(*state){takenOut}, "Lost: failed, and was dropped by an edit"},
+		"silent, taken out": {
+			is(evidence.Member{Unavailable: true}), nil,
+			[]func(*state){takenOut},
+			"Lost: was not Available, and was dropped by an edit",
+		},
+		"silent and tainted": {
+			is(evidence.Member{Unavailable: true, Tainted: start.Add(time.Hour)}), nil,
+			[]func(*state){deleted, anew},
+			"Lost: fell silent before it succeeded",
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newState(t, "p="+oneByOne, "q="+oneByOne)
+			w.selects("p", "a b c")
+			w.selects("q", "d")
+			w.placements["p"].Object.UID = "first"
+			w.pass(t)
+			w.agents(t, "a", moving, w.now)
+			w.pass(t)
+			w.expectTemplate(t, "a d")
+			if tc.before != nil {
+				tc.before(t, w)
+			}
+			for _, change := range tc.changes {
+				change(w)
+				w.pass(t)
+				if tc.while != nil {
+					tc.while(t, w)
+				}
+			}
+			if entry := w.entry("a"); string(entry.Phase)+": "+entry.Reason != tc.want {
+				t.Errorf("%s: %s, want %s", entry.Phase, entry.Reason, tc.want)
+			}
+		})
+	}
+}
+
 // TestAMandatoryGroupThatNobodyIsIn: a person passes it.
 func TestAMandatoryGroupThatNobodyIsIn(t *testing.T) {
 	for sentence, decision := range map[string]string{"missing": "b c", "misspelt": "canray:a|b c", "empty": "canary:|b c"} {

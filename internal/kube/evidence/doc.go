@@ -11,7 +11,8 @@
 //     with a sign of life after it. Time in which no manager watched makes the soak longer.
 //   - A cluster that failed counts as a failure until it succeeds with the same change, or a person forgives it.
 //   - A cluster that is no longer selected before it succeeded is lost, and counts as a failure. It has left, and does not count, if it was
-//     healthy when it was deleted, denied or dropped by an edit of the placement.
+//     healthy when it was deleted, denied or dropped by an edit of the placement. An edit does not excuse a cluster that was tainted since
+//     it started.
 //   - A mandatory group is passed by the clusters that it had when it was opened: at least one has succeeded, and no cluster is left to
 //     start, under way, failed or lost. A person may pass it too.
 //   - A breach of one placement holds all placements, also after it was taken out.

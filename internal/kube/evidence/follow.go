@@ -193,24 +193,46 @@ func (r *run) leave(entry *clusterv1alpha1.ClusterRolloutRecord) {
 		why, excused = "was deleted", true
 	case member.Denied:
 		why, excused = "is denied", true
-	case r.edited(entry.Placement):
+	case r.edited(entry.Placement) && !r.tainted(entry):
 		why, excused = "was dropped by an edit", true
 	case member.Unavailable:
 		why = "fell silent"
+	case r.tainted(entry):
+		why = "was tainted"
 	}
-	failed := entry.Phase == clusterv1alpha1.ClusterFailed || entry.State == string(rollout.StateFailed)
+	failed, available := r.hasFailed(entry), entry.Available && (member.Gone || !member.Unavailable)
 	entry.SucceededTime, entry.Phase = nil, clusterv1alpha1.ClusterLost
-	if excused && entry.Available && !failed && (member.Gone || !member.Unavailable) {
+	if excused && available && !failed {
 		entry.Phase = clusterv1alpha1.ClusterLeft
 	}
 	switch {
 	case failed:
 		entry.Reason = reason("failed, and %s", why)
-	case !entry.Available && excused:
+	case !available && excused:
 		entry.Reason = reason("was not Available, and %s", why)
 	default:
 		entry.Reason = reason("%s before it succeeded", why)
 	}
+}
+
+// tainted reports whether a cluster was tainted after it had started: the taint takes it away, whatever an edit does at the same time.
+func (r *run) tainted(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
+	started := entry.StartedTime.Time
+	if c := r.clusters[entry.Name]; c != nil && !c.Started.IsZero() {
+		started = c.Started // it does not move with the time in which no manager watched
+	}
+	at := r.in.Members[entry.Name].Tainted
+	return !at.IsZero() && !at.Before(started.Truncate(time.Second)) // a taint has whole seconds
+}
+
+// hasFailed reports whether a cluster that leaves has failed. What it reports while it is not known whether it is selected counts, but not
+// what it reports while it is being deleted.
+func (r *run) hasFailed(entry *clusterv1alpha1.ClusterRolloutRecord) bool {
+	if entry.Phase == clusterv1alpha1.ClusterFailed || entry.State == string(rollout.StateFailed) {
+		return true
+	}
+	c := r.clusters[entry.Name]
+	return c != nil && c.State == rollout.StateFailed && !r.in.Members[entry.Name].Gone
 }
 
 // edited reports whether a placement was edited since its last decision: clusters may be dropped on purpose.

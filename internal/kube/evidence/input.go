@@ -90,6 +90,8 @@ type Member struct {
 	Gone, Denied bool
 	// Unavailable means that the cluster is not known to be Available.
 	Unavailable bool
+	// Tainted is when the last taint was put on that takes the cluster away from placements; zero for none.
+	Tainted time.Time
 	// Renewed is when the manager last saw a sign of life; zero where the cluster gives none.
 	Renewed time.Time
 }

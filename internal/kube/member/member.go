@@ -71,7 +71,7 @@ func (w *Watch) Read(ctx context.Context, reader Reader, clusters map[string]boo
 		}
 		member := evidence.Member{
 			Gone:   err != nil || !cluster.DeletionTimestamp.IsZero(),
-			Denied: err == nil && !cluster.Spec.HubAcceptsClient, Unavailable: Unavailable(cluster),
+			Denied: err == nil && !cluster.Spec.HubAcceptsClient, Unavailable: Unavailable(cluster), Tainted: tainted(cluster),
 		}
 		if soaks && reader.Leases && meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) != nil {
 			if member.Renewed, err = w.renewed(ctx, reader.Client, name, now); err != nil {
@@ -87,6 +87,17 @@ func (w *Watch) Read(ctx context.Context, reader Reader, clusters map[string]boo
 func Unavailable(cluster *clusterv1.ManagedCluster) bool {
 	condition := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
 	return condition != nil && condition.Status != metav1.ConditionTrue
+}
+
+// tainted returns when the last taint was put on a cluster that takes it away from placements; zero for none.
+func tainted(cluster *clusterv1.ManagedCluster) time.Time {
+	var out time.Time
+	for _, taint := range cluster.Spec.Taints {
+		if taint.Effect == clusterv1.TaintEffectNoSelect && taint.TimeAdded.After(out) {
+			out = taint.TimeAdded.Time
+		}
+	}
+	return out
 }
 
 // renewed returns when this process last saw the lease of a cluster renewed; zero for a cluster without a lease.
