@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
@@ -23,6 +24,7 @@ import (
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
+	"github.com/berth-project/berth/rollout"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -148,6 +150,33 @@ func TestLostClustersAreNamed(t *testing.T) {
 		}
 		if named := strings.Contains(out.String(), found.Unwritten); named != (reader == "an administrator") {
 			t.Errorf("%s reads of a missing namespace: %v\n%s", reader, named, out.String())
+		}
+	}
+}
+
+// TestALostClusterIsNamedOnce: a lost cluster whose work is there yet has one row, and so has a cluster beyond the rows of the table.
+func TestALostClusterIsNamedOnce(t *testing.T) {
+	of := report.Report{Set: "shop/web"}
+	for _, name := range plantest.Clusters("edge", 22) {
+		of.Clusters = append(of.Clusters, report.Cluster{Cluster: name, Code: rollout.UnderWay, State: rollout.StateProgressing})
+	}
+	for _, at := range []int{0, 21} {
+		c := &of.Clusters[at]
+		c.Code, c.Message = rollout.Left, "counts as lost: failed, and was dropped by an edit"
+		of.Lost = append(of.Lost, report.LostCluster{
+			Cluster: c.Cluster, Phase: clusterv1alpha1.ClusterLost, Reason: "failed, and was dropped by an edit",
+		})
+	}
+	var table, explanation strings.Builder
+	if err := rollouts.PrintTable(&table, &of, printer.Screen{Width: 200}, now, false); err != nil {
+		t.Fatal(err)
+	}
+	rollouts.PrintRollout(&explanation, &of, printer.Screen{Width: 200}, now)
+	for _, text := range []string{table.String(), explanation.String()} {
+		for _, name := range []string{"edge-00", "edge-21"} {
+			if strings.Count(text, name) != 1 {
+				t.Errorf("%s is not named once:\n%s", name, text)
+			}
 		}
 	}
 }

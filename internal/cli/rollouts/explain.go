@@ -47,12 +47,19 @@ func PrintRollout(w io.Writer, r *report.Report, on printer.Screen, now time.Tim
 		printer.Printf(w, "\n")
 	}
 	printClusterRows(w, r, on, now)
-	printLost(w, r, on)
+	printLost(w, r, on, r.Clusters)
 }
 
-// printLost names the clusters that were lost or left, with the reasons.
-func printLost(w io.Writer, r *report.Report, on printer.Screen) {
+// printLost names the clusters that were lost or left, with the reasons, unless their row among the listed clusters has the reason.
+func printLost(w io.Writer, r *report.Report, on printer.Screen, listed []report.Cluster) {
+	why := map[string]string{}
+	for _, c := range listed {
+		why[c.Cluster] = whyOf(&c)
+	}
 	for _, lost := range r.Lost {
+		if strings.Contains(why[lost.Cluster], lost.Reason) {
+			continue
+		}
 		for _, line := range printer.Wrap(fmt.Sprintf("%s: %s %s", lost.Phase, lost.Cluster, lost.Reason), on.LineWidth()) {
 			printer.Printf(w, "%s\n", line)
 		}

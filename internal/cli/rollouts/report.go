@@ -49,8 +49,9 @@ func PrintTable(w io.Writer, r *report.Report, screen printer.Screen, now time.T
 	if err := placements.Flush(); err != nil {
 		return err //nolint:wrapcheck // the error of the writer
 	}
-	printLost(w, r, screen)
-	return printClusters(w, r, screen, now, all)
+	rows, more := listedClusters(r, all)
+	printLost(w, r, screen, rows)
+	return printClusters(w, rows, more, screen, now)
 }
 
 // phaseOf returns the phase of a placement for a table: Paused for a paused rollout, unless the rollout has ended or cannot start anyway.
@@ -107,29 +108,37 @@ func listed[T any](all []T) []T { return all[:min(len(all), maxListed)] }
 // minMessageWidth is where a message is wrapped if the screen has no edge or is narrow.
 const minMessageWidth = 80
 
-func printClusters(w io.Writer, r *report.Report, screen printer.Screen, now time.Time, all bool) error {
+// listedClusters returns the clusters that a table lists, and counts the others that have not succeeded.
+func listedClusters(r *report.Report, all bool) (rows []report.Cluster, more int) {
+	if all {
+		return r.Clusters, 0
+	}
+	for _, c := range r.Clusters {
+		switch {
+		case c.Code == rollout.Done:
+		case len(rows) == maxListed:
+			more++
+		default:
+			rows = append(rows, c)
+		}
+	}
+	return rows, more
+}
+
+func printClusters(w io.Writer, rows []report.Cluster, more int, screen printer.Screen, now time.Time) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	const whyColumn = 4
 	table := printer.NewTable(w, "")
 	table.Screen, table.Flexible, table.Optional = screen, []int{whyColumn}, []int{1}
 	table.Row("CLUSTER", "PLACEMENT", "STATE", "SINCE", "WHY")
-	listed, more := 0, 0
-	for _, c := range r.Clusters {
-		switch {
-		case !all && c.Code == rollout.Done:
-			continue
-		case !all && listed == maxListed:
-			more++
-			continue
-		}
-		listed++
+	for _, c := range rows {
 		state, why := string(c.State), cmp.Or(c.Message, string(c.Code))
 		if c.Unknown != "" {
 			state, why = string(metav1.ConditionUnknown), strings.TrimPrefix(c.Message+"; "+c.Unknown, "; ")
 		}
 		table.Row(c.Cluster, cmp.Or(c.Placement, printer.Dash), state, printer.Age(c.Since, now), why)
-	}
-	if listed == 0 {
-		return nil
 	}
 	printer.Printf(w, "\n")
 	if err := table.Flush(); err != nil {

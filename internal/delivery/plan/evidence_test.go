@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -261,6 +262,48 @@ func TestWhatAnEditDoesNotExcuse(t *testing.T) {
 				t.Errorf("%s: %s, want %s", entry.Phase, entry.Reason, tc.want)
 			}
 		})
+	}
+}
+
+// TestOneVerdictWhereAPlacementIsTakenOut: the verdict of a cluster that leaves in the middle of a rollout is what is on record of it.
+func TestOneVerdictWhereAPlacementIsTakenOut(t *testing.T) {
+	w := newState(t, "p="+oneByOne, "q={type: All}")
+	w.selects("p", "a b")
+	w.selects("q", "c d e f")
+	w.finish(t)
+	w.kept[w.hash(t)] = true
+	w.template("2")
+	w.pass(t)
+	w.agents(t, "c", healthy, w.now)
+	w.agents(t, "d e", moving, w.now)
+	w.agents(t, "f", failing, w.now)
+	w.pass(t)
+	w.set.Spec.PlacementRefs = w.set.Spec.PlacementRefs[:1]
+	w.set.Generation++
+	want := map[string]string{
+		"c": "is no longer selected",
+		"d": "does not count: was dropped by an edit before it succeeded",
+		"e": "does not count: was dropped by an edit before it succeeded",
+		"f": "counts as lost: failed, and was dropped by an edit",
+	}
+	for _, moment := range []string{"before their works are deleted", "while their works are deleted"} {
+		got := map[string]string{}
+		for _, verdict := range w.onePass(t).Verdicts {
+			if verdict.Placement == "" && verdict.Code == rollout.Left {
+				got[verdict.Cluster] = verdict.Message
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", moment, diff)
+		}
+	}
+	w.agents(t, "c d e f", "", w.now) // they are gone
+	w.selects("p", "a b f")
+	for _, verdict := range w.pass(t).Verdicts {
+		const waits = "counts as lost: failed, and was dropped by an edit; another placement of this rollout is breached"
+		if verdict.Cluster == "f" && verdict.Message != waits {
+			t.Errorf("f is back: %s, want %s", verdict.Message, waits)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/phrase"
@@ -81,6 +82,8 @@ func (p *planner) reason(c *cluster) string {
 	switch {
 	case c.held && c.fault == nil:
 		return "no placement selects the cluster, and a decision is missing; the work stays"
+	case c.ruling() == noPlacement && c.fault == nil:
+		return cmp.Or(p.departure(c), p.explain(c))
 	case c.state == rollout.StateSucceeded:
 		return ""
 	case c.state == rollout.StateSkip:
@@ -106,12 +109,33 @@ func (p *planner) reason(c *cluster) string {
 	if p.runsNothing(c) {
 		why = "runs nothing: " + why
 	}
+	if lost := p.departure(c); lost != "" {
+		why = lost + "; " + why
+	}
 	return cmp.Or(failure, why)
+}
+
+// departure returns how a cluster counts that left before it succeeded, and why it left; empty for any other. It may be back, and wait.
+func (p *planner) departure(c *cluster) string {
+	at, has := slices.BinarySearchFunc(p.record.Clusters, c.name, func(entry clusterv1alpha1.ClusterRolloutRecord, name string) int {
+		return strings.Compare(entry.Name, name)
+	})
+	if !has || p.record.FinishedTime != nil {
+		return ""
+	}
+	switch entry := &p.record.Clusters[at]; entry.Phase {
+	case clusterv1alpha1.ClusterLost:
+		return "counts as lost: " + entry.Reason
+	case clusterv1alpha1.ClusterLeft:
+		return "does not count: " + entry.Reason
+	default:
+		return ""
+	}
 }
 
 func (p *planner) explain(c *cluster) string {
 	if c.ruling() == noPlacement {
-		return rollout.Step{}.Explain(c.verdict)
+		return rollout.Step{}.Explain(rollout.Verdict{Code: rollout.Left})
 	}
 	s := &p.placements[c.ruling()]
 	if right := s.Going[c.name]; right != "" && c.verdict.Code == rollout.WaitsForDecision {

@@ -49,7 +49,7 @@ func (b *builder) cluster(v deliveryplan.Verdict) Cluster {
 	if work != nil && v.State != rollout.StateToApply {
 		out.Started = timeOrNil(deliveryplan.StartedAt(work))
 	}
-	if v.State == rollout.StateFailed || v.State == rollout.StateProgressing {
+	if v.Code != rollout.Left && (v.State == rollout.StateFailed || v.State == rollout.StateProgressing) {
 		out.Failure = failureOf(work)
 	}
 	fault, refused := b.in.Faults[v.Cluster]
