@@ -376,6 +376,12 @@ func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 			w.store(work, false)
 		},
 		"it is under way again": func(t *testing.T, w *state) { w.agents(t, "a", moving, w.now) },
+		"no agent fetches its works for a while": func(t *testing.T, w *state) {
+			w.undeliverable = map[string]string{"a": "no agent"}
+			w.pass(t)
+			w.expectTemplate(t, "a")
+			w.undeliverable = nil
+		},
 		"the strategy becomes All": func(t *testing.T, w *state) {
 			w.set.Spec.PlacementRefs[0].RolloutStrategy = parseStrategy(t, "{type: All}")
 		},

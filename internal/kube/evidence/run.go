@@ -250,6 +250,9 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 	out = rollout.Status{Cluster: c.Name, State: c.State}
 	switch {
 	case c.State == rollout.StateSkip:
+		if entry != nil && entry.Phase == clusterv1alpha1.ClusterFailed && r.record.FinishedTime == nil {
+			out.State = rollout.StateFailed // that it gets nothing more does not end its failure
+		}
 		return out, true
 	case entry == nil || r.record.FinishedTime != nil:
 		if c.State == rollout.StateProgressing && r.record.FinishedTime == nil && !r.full {
