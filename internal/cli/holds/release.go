@@ -160,7 +160,7 @@ func (o *releaseOptions) release(
 	ctx context.Context, hub client.Client, set *workv1alpha1.ManifestWorkReplicaSet, of *hold.Hold,
 ) (what string, err error) {
 	if set.Status.AbortedTime != nil {
-		return "", fmt.Errorf("the rollout of the set %s/%s was aborted and its clusters have returned: write another template, or remove "+
+		return "", fmt.Errorf("the rollout of the set %s/%s was aborted, and its clusters return: write another template, or remove "+
 			"failureStrategy", set.Namespace, set.Name)
 	}
 	if of.Type == hold.Breach {

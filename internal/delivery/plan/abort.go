@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
+	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/rollout"
 )
@@ -28,14 +30,14 @@ func (p *planner) abort() {
 		}
 	}
 	began := p.in.Set.Status.AbortedTime
-	if p.in.Set.Status.UpdateRevision != p.in.Hash || len(aborting) == 0 {
+	if !p.abortedBefore() || len(aborting) == 0 {
 		began = nil // it was of another template, or a user has ended it
 	}
 	if began == nil && !breached {
 		return
 	}
-	if obstacle := p.obstacle(); obstacle != "" {
-		p.aborted = began
+	obstacle := p.obstacle()
+	if began == nil && obstacle != "" {
 		for _, s := range aborting {
 			s.note = "; the rollout is not aborted: " + obstacle
 		}
@@ -47,29 +49,89 @@ func (p *planner) abort() {
 		p.wakeAt(p.in.Now)
 	}
 	for _, s := range aborting {
-		p.stop(s, began != nil)
+		p.stop(s, began != nil && obstacle == "", obstacle)
 	}
 }
 
-// stop lets no cluster of a placement start. If returning, they return to the former template.
-func (p *planner) stop(s *placementState, returning bool) {
+// abortedBefore reports whether the stored status has that the rollout of the present template was aborted.
+func (p *planner) abortedBefore() bool {
+	return p.in.Set.Status.AbortedTime != nil && p.in.Set.Status.UpdateRevision == p.in.Hash
+}
+
+// stop lets no cluster of a placement start. If returning, they return to the former template. An obstacle is why they cannot any more.
+func (p *planner) stop(s *placementState, returning bool, obstacle string) {
 	if s.step.Phase == rollout.PhaseUndecided || s.step.Phase == rollout.PhaseEmpty {
 		return
 	}
 	s.freeze(rollout.PhaseBreached, rollout.WaitsForRepair)
+	for i := range s.step.Verdicts {
+		if evidence.Waits(s.step.Verdicts[i].Code) {
+			s.step.Verdicts[i].Code = rollout.WaitsForRepair
+		}
+	}
 	s.step.Unproven = nil // passing it starts no cluster
-	s.returning = returning
-	returned, total := 0, 0
+	s.aborted, s.returning = true, returning
+	total, states := 0, map[rollout.State]int{}
 	for _, c := range p.clusters {
 		if c.ruling() != noPlacement && &p.placements[c.ruling()] == s {
 			total++
-			state, _ := StateOf(c.work, p.formerOf(c).Hash, p.in.Now)
-			increment(&returned, state == rollout.StateSucceeded)
+			states[p.formerState(c)]++
 		}
 	}
-	s.step.InFlight = total - returned
-	s.cause = fmt.Sprintf("The rollout is aborted%s: %d of %s run the template of the last finished rollout again; "+
-		"change the template, or remove failureStrategy to go on", p.because(), returned, phrase.Count(total, "cluster"))
+	s.cause = fmt.Sprintf("The rollout is aborted%s: %d of %s run the template of the last finished rollout", p.because(),
+		states[rollout.StateSucceeded], phrase.Count(total, "cluster"))
+	s.step.InFlight = 0
+	if under := states[rollout.StateToApply] + states[rollout.StateProgressing]; obstacle == "" && under > 0 {
+		s.step.InFlight = under
+		s.cause += fmt.Sprintf(", %d on the way back", under)
+	}
+	if failed := states[rollout.StateFailed]; failed > 0 {
+		s.cause += fmt.Sprintf(", %d failing with it", failed)
+	}
+	if skipped := states[rollout.StateSkip]; skipped > 0 {
+		s.cause += fmt.Sprintf(", %d left out", skipped)
+	}
+	if obstacle != "" {
+		s.cause += ", and no other returns: " + obstacle
+	}
+	s.cause += "; change the template, or remove failureStrategy to go on"
+}
+
+// formerState returns how far a cluster is with the template of the last finished rollout.
+func (p *planner) formerState(c *cluster) rollout.State {
+	former := p.renderingOf(p.in.Former, c.name, p.in.Set.Status.CurrentRevision)
+	state, _ := StateOf(c.work, former.Hash, p.in.Now)
+	refused := c.formerFault != nil && c.formerFault.Permanent || c.taken(p.name) != nil
+	switch {
+	case former.Failure != "":
+		return rollout.StateSkip
+	case state == rollout.StateToApply && refused:
+		return rollout.StateFailed
+	default:
+		return state
+	}
+}
+
+// explainReturn returns where a cluster without the present template is after an abort.
+func (p *planner) explainReturn(s *placementState, c *cluster) string {
+	why := "the rollout is aborted" + p.because()
+	switch p.formerState(c) {
+	case rollout.StateSucceeded:
+		return "runs the template of the last finished rollout: " + why
+	case rollout.StateFailed:
+		failure := "the API server refused it"
+		if c.formerFault == nil {
+			failure = failureOf(c.work)
+		}
+		return "fails with the template of the last finished rollout: " + cmp.Or(failure, "its work is Degraded")
+	case rollout.StateSkip:
+		return "keeps what it has: " + p.formerOf(c).Failure
+	default:
+		if !s.returning && p.obstacle() != "" {
+			return s.cause
+		}
+		return "is on the way back to the template of the last finished rollout: " + why
+	}
 }
 
 // because names the clusters for which the rollout was aborted; empty without any on record.

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/delivery/plan"
+	"github.com/berth-project/berth/rollout"
 )
 
 // breaking returns a hub whose clusters have template 1 and are about to get template 2, at most two at a time and without failures.
@@ -51,7 +55,7 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 	}
 	w.expectWrites(t)
 	w.expectCondition(t, "Progressing", "False", "Breached", "The rollout is aborted because of b: 4 of 4 clusters run the template of the "+
-		"last finished rollout again")
+		"last finished rollout; change the template, or remove failureStrategy to go on")
 	w.selects("p", "a b c d e")
 	w.pass(t)
 	w.expectWrites(t, "Create e")
@@ -63,6 +67,116 @@ func TestABreachedRolloutIsAborted(t *testing.T) {
 	w.expectWrites(t, "Update a", "Update b")
 	if w.set.Status.AbortedTime != nil {
 		t.Error("the rollout of another template counts as aborted")
+	}
+}
+
+// TestTheSentenceOfAnAbort: it counts where each cluster is, and only a cluster on its way back is under way.
+func TestTheSentenceOfAnAbort(t *testing.T) {
+	const before, after = "The rollout is aborted because of b: ", "; change the template, or remove failureStrategy to go on"
+	for sentence, tc := range map[string]struct {
+		change   func(*testing.T, *state)
+		want     string
+		inFlight int
+		why      string
+	}{
+		"none is back": {
+			func(*testing.T, *state) {}, "2 of 4 clusters run the template of the last finished rollout, 2 on the way back", 2,
+			"is on the way back to the template of the last finished rollout: the rollout is aborted because of b",
+		},
+		"one is back": {
+			func(t *testing.T, w *state) { w.agents(t, "a", healthy, w.now) },
+			"3 of 4 clusters run the template of the last finished rollout, 1 on the way back", 1,
+			"is on the way back to the template of the last finished rollout: the rollout is aborted because of b",
+		},
+		"all are back": {
+			func(t *testing.T, w *state) { w.agents(t, "a b", healthy, w.now) },
+			"4 of 4 clusters run the template of the last finished rollout", 0,
+			"runs the template of the last finished rollout: the rollout is aborted because of b",
+		},
+		"one fails on its way back": {
+			func(t *testing.T, w *state) {
+				w.agents(t, "a", healthy, w.now)
+				w.agents(t, "b", failing, w.now)
+			}, "3 of 4 clusters run the template of the last finished rollout, 1 failing with it", 0,
+			"fails with the template of the last finished rollout: its work is Degraded",
+		},
+		"the deadline of the template passes": {
+			func(t *testing.T, w *state) {
+				w.agents(t, "a b", healthy, w.now)
+				w.runTo(t, w.now.Add(time.Hour))
+			}, "4 of 4 clusters run the template of the last finished rollout", 0,
+			"runs the template of the last finished rollout: the rollout is aborted because of b",
+		},
+		"one gets no works": {
+			func(t *testing.T, w *state) {
+				w.agents(t, "a", healthy, w.now)
+				w.undeliverable = map[string]string{"b": "no agent"}
+			}, "3 of 4 clusters run the template of the last finished rollout, 1 left out", 0, "it keeps what it has: no agent",
+		},
+		"the former template is lost meanwhile": {
+			func(t *testing.T, w *state) {
+				w.agents(t, "a", healthy, w.now)
+				clear(w.kept)
+			}, "3 of 4 clusters run the template of the last finished rollout, and no other returns: the template of the last finished " +
+				"rollout is not kept", 0, "The rollout is aborted because of b: 3 of 4 clusters run",
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := breaking(t, workv1alpha1.AbortAll)
+			w.set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t,
+				"{type: Progressive, progressive: {maxConcurrency: 2, progressDeadline: 10m}}").RolloutStrategy
+			w.pass(t)
+			w.agents(t, "a", moving, w.now)
+			w.agents(t, "b", failing, w.now)
+			w.pass(t)
+			w.pass(t)
+			tc.change(t, w)
+			out := w.pass(t)
+			w.expectCondition(t, "Progressing", "False", "Breached", before+tc.want+after)
+			if got := out.Rollouts[0].InFlight; got != tc.inFlight {
+				t.Errorf("%d are under way, want %d", got, tc.inFlight)
+			}
+			for _, verdict := range out.Verdicts {
+				if verdict.Code != rollout.WaitsForRepair && verdict.Code != rollout.Failing {
+					t.Errorf("%s is %s", verdict.Cluster, verdict.Code)
+				}
+				if verdict.Cluster == "b" && !strings.HasPrefix(verdict.Message, tc.why) {
+					t.Errorf("b: %s, want %s", verdict.Message, tc.why)
+				}
+			}
+		})
+	}
+}
+
+// TestALateStartAfterAnAbort: a cluster that was under way when the rollout was aborted has the whole deadline when the rollout goes on.
+func TestALateStartAfterAnAbort(t *testing.T) {
+	w := breaking(t, workv1alpha1.AbortAll)
+	w.set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t,
+		"{type: Progressive, progressive: {maxConcurrency: 2, progressDeadline: 10m}}").RolloutStrategy
+	w.pass(t)
+	w.agents(t, "a", moving, w.now)
+	w.agents(t, "b", failing, w.now)
+	w.pass(t)
+	w.pass(t)
+	w.agents(t, "a b", healthy, w.now)
+	w.pass(t)
+	w.now = w.now.Add(time.Hour)
+	w.set.Status.Rollout.ObservedTime = metav1.NewMicroTime(w.now) // a manager has watched all along
+	w.set.Spec.PlacementRefs[0].RolloutStrategy.FailureStrategy = ""
+	w.pass(t)
+	w.agents(t, "b", healthy, w.now)
+	w.runTo(t, w.now.Add(time.Minute))
+	if got := w.data(t, "a"); got != "value=2 site=" {
+		t.Fatalf("a has %q, and nothing holds the rollout", got)
+	}
+	w.agents(t, "a", moving, w.now)
+	w.runTo(t, w.now.Add(5*time.Minute))
+	if entry := w.entry("a"); entry.Phase != clusterv1alpha1.ClusterInFlight {
+		t.Errorf("a: %s, %s", entry.Phase, entry.Reason)
+	}
+	w.runTo(t, w.now.Add(10*time.Minute))
+	if entry := w.entry("a"); entry.Phase != clusterv1alpha1.ClusterFailed {
+		t.Errorf("a: %s, want a failure after the deadline", entry.Phase)
 	}
 }
 

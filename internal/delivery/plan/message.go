@@ -141,6 +141,9 @@ func (p *planner) explain(c *cluster) string {
 	if right := s.Going[c.name]; right != "" && c.verdict.Code == rollout.WaitsForDecision {
 		return "does not start before it is certain whether it stays selected: " + right
 	}
+	if s.aborted && c.state == rollout.StateToApply {
+		return p.explainReturn(s, c)
+	}
 	if s.frozen && c.state == rollout.StateToApply {
 		return s.cause
 	}

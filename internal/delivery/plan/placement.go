@@ -24,9 +24,9 @@ type placementState struct {
 	frozen bool
 	// cause is the sign of a torn or partial decision, or why the placement is frozen.
 	cause string
-	// failureStrategy is what happens when the rollout is breached. returning means that it was, and that clusters return.
-	failureStrategy workv1alpha1.FailureStrategy
-	returning       bool
+	// failureStrategy is what happens when the rollout is breached. aborted means that it was, returning that clusters return.
+	failureStrategy    workv1alpha1.FailureStrategy
+	aborted, returning bool
 	// note is added to the message.
 	note string
 }

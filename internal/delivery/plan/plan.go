@@ -12,6 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	workv1 "github.com/berth-project/berth/api/work/v1"
+	workv1alpha1 "github.com/berth-project/berth/api/work/v1alpha1"
 	"github.com/berth-project/berth/internal/kube/evidence"
 	"github.com/berth-project/berth/internal/kube/phrase"
 	"github.com/berth-project/berth/internal/kube/reading"
@@ -117,6 +118,7 @@ func (p *planner) evidence() evidence.Input {
 		s := &p.placements[i]
 		placement := evidence.Placement{
 			Name: s.name, Strategy: &s.strategy, Ruled: s.groupsOf(p.byName, i), Complete: s.complete(),
+			Returning: s.failureStrategy == workv1alpha1.AbortAll && p.abortedBefore(),
 		}
 		if s.reading != reading.Missing {
 			placement.Decided = reading.GroupsOf(s.Placement, func(string) bool { return true })
@@ -170,13 +172,13 @@ func (p *planner) hold(steps []rollout.Step) (frozen []bool) {
 			s.cause = "The template of the last finished rollout is not kept, so this one does not start, and what runs stays"
 		}
 		p.wakeAt(s.step.Until)
-		for _, verdict := range s.step.Verdicts {
-			p.byName[verdict.Cluster].verdict = verdict
-		}
 	}
 	p.abort()
 	for i := range p.placements {
 		steps[i] = p.placements[i].step
+		for _, verdict := range steps[i].Verdicts {
+			p.byName[verdict.Cluster].verdict = verdict
+		}
 		frozen = append(frozen, p.placements[i].frozen)
 	}
 	return frozen

@@ -55,7 +55,7 @@ func newHold(set *workv1alpha1.ManifestWorkReplicaSet, held clusterv1alpha1.Roll
 	}
 	out.End = out.ReleaseCommand()
 	if set.Status.AbortedTime != nil {
-		out.End = "another template: the rollout was aborted, and its clusters have returned"
+		out.End = "another template: the rollout was aborted, and its clusters return"
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func TestHolds(t *testing.T) {
 			"Breached",
 			[]clusterv1alpha1.RolloutHold{breach("p", 0)},
 			true, "Breach: why",
-			"another template: the rollout was aborted, and its clusters have returned",
+			"another template: the rollout was aborted, and its clusters return",
 		},
 		"an unproven group": {
 			"MandatoryGroupUnproven",

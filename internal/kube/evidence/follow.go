@@ -106,7 +106,7 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 		entry.Phase = clusterv1alpha1.ClusterForgiven
 	}
 	entry.State, entry.Available = string(c.State), member.healthy()
-	entry.Written = entry.Written || c.State != rollout.StateToApply && c.State != rollout.StateSkip
+	r.seeWritten(entry, c)
 	if c.State != rollout.StateSucceeded || member.Unavailable {
 		entry.SucceededTime = nil
 	}
@@ -119,6 +119,10 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 		if !entry.Written {
 			return // it has not started, and waits as any other
 		}
+		if r.in.Placements[c.Placement].Returning {
+			entry.Written = entry.Phase != clusterv1alpha1.ClusterInFlight
+			return // it went back
+		}
 		r.out.Restart[entry.Name] = true
 	case rollout.StateProgressing, rollout.StateSkip:
 	}
@@ -128,6 +132,17 @@ func (r *run) see(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
 		} else {
 			r.fail(entry, reason("the deadline passed at %s", until.UTC().Format(time.RFC3339)))
 		}
+	}
+}
+
+// seeWritten takes note that a cluster has the change. Its deadline runs from there, and not from when it went on record.
+func (r *run) seeWritten(entry *clusterv1alpha1.ClusterRolloutRecord, c *Cluster) {
+	if entry.Written || c.State == rollout.StateToApply || c.State == rollout.StateSkip {
+		return
+	}
+	entry.Written = true
+	if c.Started.After(entry.StartedTime.Time) && !c.Started.After(r.in.Now) {
+		entry.StartedTime = metav1.NewMicroTime(c.Started)
 	}
 }
 

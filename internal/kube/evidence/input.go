@@ -50,6 +50,8 @@ type Placement struct {
 	Strategy *clusterv1alpha1.RolloutStrategy
 	// Decided are the groups of the decision. Ruled are the same groups with the clusters that the placement rules.
 	Decided, Ruled rollout.Groups
+	// Returning means that the change is taken back from the clusters that have it: one without it is not late, and starts anew later.
+	Returning bool
 	// Complete means that a cluster which is not in the decision is not selected.
 	Complete bool
 	// Elsewhere counts the clusters of the decision that belong to another rollout, or get nothing. They are not missed at the end.

@@ -266,6 +266,9 @@ func (r *run) status(c *Cluster) (out rollout.Status, has bool) {
 		return out, false
 	case !entry.Written && c.State == rollout.StateToApply:
 		return out, false
+	case c.State == rollout.StateToApply && r.in.Placements[c.Placement].Returning:
+		out.Failed = entry.Phase == clusterv1alpha1.ClusterFailed
+		return out, true
 	}
 	out.Failed = entry.Phase == clusterv1alpha1.ClusterFailed
 	switch c.State {
@@ -450,7 +453,8 @@ func (r *run) nextWatch() time.Time {
 	runs := false
 	for _, entry := range r.entries {
 		selected := entry.Phase != clusterv1alpha1.ClusterLost && entry.Phase != clusterv1alpha1.ClusterLeft
-		late := !entry.Reached && r.paceOf(r.position(entry.Placement)).Deadline > 0 && entry.Phase == clusterv1alpha1.ClusterInFlight
+		underWay := entry.Phase == clusterv1alpha1.ClusterInFlight && entry.Written && !entry.Reached
+		late := underWay && r.paceOf(r.position(entry.Placement)).Deadline > 0
 		runs = runs || selected && (entry.SucceededTime != nil || late)
 	}
 	if !runs || r.record.FinishedTime != nil {
