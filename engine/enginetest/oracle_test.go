@@ -23,6 +23,8 @@ var (
 	seed      = flag.Uint64("seed", 0, "run this one seed")
 	states    = flag.Int("states", 20_000, "how many random states to decide")
 	sequences = flag.Int("sequences", 2_000, "how many random sequences of events to follow")
+	// propertiesAlone shows that a property finds a defect without the oracle.
+	propertiesAlone = flag.Bool("properties-alone", false, "do not compare histories of spread with the oracle")
 )
 
 func TestMain(m *testing.M) {
