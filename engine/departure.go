@@ -166,3 +166,12 @@ func (t *Trace) Reach() []*fleet.Set {
 	}
 	return out
 }
+
+// LacksSets reports whether the run had no set to choose from, or a binding names a set for it that does not exist.
+func (t *Trace) LacksSets() bool {
+	named := fleet.SetNameFilter(t.Program.ClusterSets)
+	return len(t.scope.eligible) == 0 || slices.ContainsFunc(t.Snapshot.BoundSets(t.Program.Key.Namespace), func(bound string) bool {
+		_, exists := t.Snapshot.Set(bound)
+		return named(bound) && !exists
+	})
+}

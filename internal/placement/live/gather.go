@@ -28,7 +28,7 @@ type Input struct {
 	// at which that began.
 	Failing map[string]time.Time
 	// Braked has the clusters that a brake kept in the last decision, each with the reason, and Reach the sets that it chose from; nil before
-	// the first decision of this process.
+	// the first decision of this process, and while a set is missing that may have had what the grace after the start keeps.
 	Braked map[string]string
 	Reach  []*fleet.Set
 	// Anew is set if the placement has the decisions of a deleted one with the same name and spec.
@@ -77,11 +77,20 @@ func (s *Stored) Decided(key fleet.Key, result *engine.Result, braked map[string
 	s.fleet.bar(key, result)
 	p.braked = braked
 	if result.Decided {
-		p.reach = result.Trace.Reach()
+		p.reach = reachOf(result)
 	}
 	if result.Decided || len(result.Failing) > 0 {
 		p.failing = since(p.failing, result.Failing, now)
 	}
+}
+
+// reachOf returns the sets that a decision chose from. It is nil while the grace after the start keeps clusters and a set is missing, by
+// whose deletion they may leave: a brake must not count that.
+func reachOf(result *engine.Result) []*fleet.Set {
+	if len(result.Retained) > 0 && result.Trace.LacksSets() {
+		return nil
+	}
+	return result.Trace.Reach()
 }
 
 // since returns the instant from which something is true of each of some clusters, in a new map; nil for no clusters.

@@ -92,3 +92,50 @@ func TestAnEditKeepsWhatABrakeKeeps(t *testing.T) {
 		})
 	}
 }
+
+// TestTheReachAfterAStart takes clusters out of every set while no manager runs. Where a set is missing, it may have had them, so the
+// decision by which they leave has another reach than the one before.
+func TestTheReachAfterAStart(t *testing.T) {
+	t.Parallel()
+	all := fleet.Key{Namespace: "ns", Name: "all"}
+	for name, test := range map[string]struct {
+		take func(h *hub)
+		same bool
+	}{
+		"a set is deleted":     {func(h *hub) { delete(h.state.Sets, "sea") }, false},
+		"all sets are deleted": {func(h *hub) { clear(h.state.Sets) }, false},
+		"all sets and bindings are deleted": {func(h *hub) {
+			clear(h.state.Sets)
+			clear(h.state.Bindings)
+		}, false},
+		"labels are taken off": {func(h *hub) {
+			for _, name := range []string{"c1", "c3", "c5"} {
+				taken := h.state.Clusters[name].DeepCopy()
+				delete(taken.Labels, clusterv1beta2.ClusterSetLabel)
+				h.state.Clusters[name] = taken
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			test.take(h)
+			h.restart()
+			h.decide(t)
+			if kept := len(h.decisions()["all"]); kept != 6 {
+				t.Fatalf("%d clusters stay after the start, want 6", kept)
+			}
+			h.clock.Step(testGrace)
+			h.endGraces()
+			input, _ := h.Peek(all, h.clock.Now())
+			result := engine.Decide(input.Snapshot, all, input.Program, input.Faults, input.Ledger())
+			leaving := result.Departures(func(string) bool { return false })
+			if len(leaving) < 3 || !leaving[0].OutsideSets {
+				t.Errorf("%+v leave, want the clusters outside of sets", leaving)
+			}
+			if got := SameReach(input.Reach, result.Trace.Reach()); got != test.same {
+				t.Errorf("the same reach: %v, want %v", got, test.same)
+			}
+		})
+	}
+}
