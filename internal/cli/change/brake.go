@@ -18,6 +18,9 @@ func (s *Simulation) Brake(sets []*clusterv1beta2.ManagedClusterSet) {
 	s.brakes = offline.NewBrakes(s.snapshot.Now, sets)
 }
 
+// BrakeOfPart leaves out the brake of the hub, unless it is on: the course has only a part of a hub. Call it after Brake.
+func (s *Simulation) BrakeOfPart() { s.brakes.OfPart() }
+
 // judge decides a placement with the clusters that a brake keeps; nil when the manager does not decide the placement.
 func (s *Simulation) judge(key fleet.Key) *engine.Result {
 	before, at := s.kept[key], s.placements[key]

@@ -38,6 +38,8 @@ type Report struct {
 	Held []string `json:"held,omitempty"`
 	// Braked describes the brakes that the change engages: too much would leave at once, and stays.
 	Braked []string `json:"braked,omitempty"`
+	// Partial is set if the caller may read only a part of the hub: Braked is by that part, without the brake of the whole hub.
+	Partial bool `json:"partial,omitempty"`
 	// Sequence is what happens where the files of the change are applied one after the other; absent if no placement is empty in between.
 	Sequence *Sequence `json:"sequence,omitempty"`
 	// WithoutEffect names the parts of the placements of the change that match nothing.
@@ -259,8 +261,12 @@ func (r *Report) printNotes(w io.Writer) {
 	for _, part := range r.Held {
 		printer.Printf(w, "Held: %s.\n", part)
 	}
+	asFar := ""
+	if r.Partial {
+		asFar = ", as far as you can read the hub"
+	}
 	for _, part := range r.Braked {
-		printer.Printf(w, "Braked: %s\n", part)
+		printer.Printf(w, "Braked%s: %s\n", asFar, part)
 	}
 	if len(r.Braked) > 0 {
 		printer.Printf(w, "On a hub, as many as these shares may leave before the brake engages, if the change comes bit by bit.\n"+

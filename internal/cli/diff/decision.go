@@ -60,7 +60,7 @@ func (o *options) decisionDiff(ctx context.Context, proposed *change.Proposal, n
 	o.applyBrake(next, bundle)
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
-	out.WithoutEffect = next.WithoutEffect(proposed.Applied.Placements)
+	out.WithoutEffect, out.Partial = next.WithoutEffect(proposed.Applied.Placements), o.Restricted
 	if len(steps) > 1 {
 		out.Sequence, err = before.Sequence(steps, next)
 	}
@@ -91,10 +91,14 @@ func checkVisible(bundle *file.Bundle) error {
 		errHiddenClusters, hidden.Len(), phrase.Count(all.Len(), "cluster"), sets.List(hidden)[0])
 }
 
-// applyBrake gives a course the brake of the manager, unless --brake is off.
+// applyBrake gives a course the brake of the manager, unless --brake is off. Of a part of a hub, the brake of the whole hub is left out.
 func (o *options) applyBrake(course *change.Simulation, bundle *file.Bundle) {
-	if o.brake != brakeOff {
-		course.Brake(bundle.Sets)
+	if o.brake == brakeOff {
+		return
+	}
+	course.Brake(bundle.Sets)
+	if o.Restricted {
+		course.BrakeOfPart()
 	}
 }
 
@@ -108,7 +112,7 @@ func (o *options) replacement(base *change.Simulation, proposed *change.Proposal
 	o.applyBrake(next, o.base)
 	next.Stabilize(touched)
 	out := change.Compare(base, next)
-	out.Away, out.WithoutEffect = away, next.WithoutEffect(proposed.Applied.Placements)
+	out.Away, out.WithoutEffect, out.Partial = away, next.WithoutEffect(proposed.Applied.Placements), o.Restricted
 	return out, nil
 }
 

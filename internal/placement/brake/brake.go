@@ -72,6 +72,9 @@ type Brake struct {
 	changed func(set string)
 	wake    func(fleet.Key)
 
+	// partial is set if only a part of the hub is known, so that the shares of the hub are unknown too.
+	partial bool
+
 	mu      sync.Mutex
 	counted map[ID]*tally
 	engaged map[ID]*state
@@ -121,6 +124,10 @@ func New(at clock.PassiveClock, timeout time.Duration, changed func(set string),
 	}
 }
 
+// OfPart leaves out the brake of the hub, unless it is on: only a part of the hub is known, and a share of it means nothing. Call it before
+// the first decision.
+func (b *Brake) OfPart() { b.partial = true }
+
 // HealthTaint reports whether the health controller sets taints of a key. They have a brake of their own.
 func HealthTaint(key string) bool {
 	return slices.Contains([]string{
@@ -151,7 +158,7 @@ func (b *Brake) Judge(of Decision) map[string]string {
 		}
 	}
 	for _, leaving := range free {
-		if _, found := b.inSets(leaving); !found {
+		if _, found := b.inSets(leaving); !found && !b.partial {
 			b.countOnHub(of.Key, leaving, of.Snapshot, now)
 		}
 	}

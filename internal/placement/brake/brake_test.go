@@ -129,6 +129,24 @@ func TestTheFleetHasABrake(t *testing.T) {
 	expect(t, "a cluster of a set without a brake", b.judge("p", b.leaving(engine.Claims, 7)), []string{"c07"})
 }
 
+func TestAPartOfAHubHasTheBrakesOfItsSetsAlone(t *testing.T) {
+	b := newBench(0)
+	b.OfPart()
+	leaving := b.leaving(engine.Claims, numbers(0, 20)...)
+	for i := range leaving {
+		leaving[i].Sets = []string{"global"}
+	}
+	expect(t, "kept of the whole part", b.judge("p", leaving), []string(nil))
+	expect(t, "the brakes of the hub", b.on("global"), []string(nil))
+	expect(t, "kept of a set", len(b.judge("p", b.leaving(engine.Claims, numbers(0, 6)...))), 6)
+	b.Observe(func() *clusterv1beta2.ManagedClusterSet {
+		on := newBench(0)
+		on.judge("p", leaving)
+		return on.stored("global")
+	}())
+	expect(t, "kept by the brake that is on", len(b.judge("p", leaving)), 20)
+}
+
 func TestTheDecisionsOfTheHubHaveABrake(t *testing.T) {
 	b := newBench(0)
 	for i := range 6 {
