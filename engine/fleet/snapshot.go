@@ -156,6 +156,18 @@ func (s *Snapshot) HasSameClusters(other *Snapshot) bool {
 	return true
 }
 
+// HasSameTerms reports whether the clusters of another snapshot have the same labels, claims, taints and metadata. Both snapshots have the
+// same clusters.
+func (s *Snapshot) HasSameTerms(other *Snapshot) bool {
+	for id := range s.ClustersWith(TermExists).All() {
+		was, is := s.Cluster(id), other.Cluster(id)
+		if was != is && ChangedFacets(was.Object, is.Object)&TermFacets != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // CPU returns the allocatable CPU of all clusters.
 func (s *Snapshot) CPU() Amounts { return Amounts{s.cpu} }
 

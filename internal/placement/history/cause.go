@@ -48,6 +48,14 @@ func (c *pendingCauses) add(key fleet.Key, cause explain.Cause, now time.Time) {
 	w.add(cause)
 }
 
+// waits reports whether a placement waits for an attempt.
+func (c *pendingCauses) waits(key fleet.Key) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, waits := c.pending[key]
+	return waits
+}
+
 func (c *pendingCauses) take(key fleet.Key) wakeCauses {
 	c.mu.Lock()
 	defer c.mu.Unlock()

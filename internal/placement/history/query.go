@@ -48,7 +48,7 @@ type Explanation struct {
 }
 
 // Explain returns the last run of a placement. If the run is not in memory, or was made for other clusters than there are now, Explain
-// computes a run of the current state: a cluster that cannot change a decision starts none, and has a verdict all the same.
+// computes a run of the current state: a change of a cluster that cannot change a decision starts none, and changes a verdict all the same.
 func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, error) {
 	stored, err := r.storedFor(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 		if !held || found.Placement.UID != now.Stored.Placement.UID {
 			return r.replay(key, now), nil
 		}
-		if then := found.Result.Trace.Snapshot; !then.HasSameClusters(now.Snapshot) || graceDiffers(key, then, now.Snapshot) {
+		if r.outdated(key, found.Result.Trace.Snapshot, now.Snapshot) {
 			return r.replay(key, now), nil
 		}
 		out = &Explanation{Run: found, Stale: staleReason(found, now.Stored), Case: r.newCase(now)}
@@ -87,6 +87,12 @@ func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	}
 	defer func() { <-r.reading }()
 	return live.Read(ctx, r.options.Reader, r.options.Env)
+}
+
+// outdated reports whether the run of a snapshot has other verdicts than the fleet has now, and none is to follow: clusters came or went, a
+// withdrawal began or ended, or a cluster has changed, such as its set, in a way that does not concern the decision.
+func (r *Record) outdated(key fleet.Key, then, now *fleet.Snapshot) bool {
+	return !then.HasSameClusters(now) || graceDiffers(key, then, now) || !r.causes.waits(key) && !then.HasSameTerms(now)
 }
 
 // graceDiffers reports whether a set that a placement has, its binding, or a label or claim of a cluster is being withdrawn in one of two

@@ -279,6 +279,33 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainFollowsAClusterFromSetToSet moves a cluster that no label lets the placement select: no move of it starts a decision.
+func TestExplainFollowsAClusterFromSetToSet(t *testing.T) {
+	b := newFixture(t)
+	for _, set := range []string{"sky", "lake"} {
+		b.fleet.SetSet(nil, enginetest.Set(set).Obj())
+	}
+	b.fleet.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sky"}})
+	b.SetLeader(b.stored)
+	b.fleet.SetCluster(enginetest.Cluster("d").In("lake").Obj())
+	b.decide(true)
+	b.clock.Step(time.Second)
+	b.decide(true)
+	for _, step := range []struct{ set, verdict, sets string }{
+		{"lake", "OutsideSets", ""}, {"sea", "Mismatch", "sea"}, {"sky", "Mismatch", "sky"}, {"lake", "OutsideSets", ""},
+	} {
+		b.fleet.SetCluster(enginetest.Cluster("d").In(step.set).Obj())
+		got, err := b.Explain(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, ok := got.Cluster("d", visibleToAll)
+		if !ok || found.Verdict != step.verdict || strings.Join(found.Sets, ",") != step.sets {
+			t.Errorf("in the set %s the cluster is %s of the sets %v, want %s of %s", step.set, found.Verdict, found.Sets, step.verdict, step.sets)
+		}
+	}
+}
+
 // TestTryIsBounded by what it takes to run all expressions, which is known before one is compiled.
 func TestTryIsBounded(t *testing.T) {
 	b := newFixture(t)
