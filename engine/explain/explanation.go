@@ -26,7 +26,8 @@ type Explanation struct {
 	// Replayed is set if the original run is no longer available, or had other clusters than there are now, and the explanation is of a new
 	// run. A new run without a changed object selects the same clusters.
 	Replayed bool `json:"replayed,omitempty"`
-	// Stale is how the stored decisions differ from the run, or that the placement has changed since; empty if neither is so.
+	// Stale is how the stored decisions differ from the run, that the placement has changed since, or that nothing is decided now; empty if
+	// none is so.
 	Stale string `json:"stale,omitempty"`
 	// Decided is false if the run kept the previous decisions.
 	Decided bool `json:"decided"`

@@ -70,6 +70,9 @@ func (p *previewer) Preview(ctx context.Context, wanted console.Change) (*consol
 	}
 	next := base.Fork()
 	next.Brake(bundle.Sets)
+	if state, err := p.state(); err == nil && state.Note != "" {
+		next.BrakeOfPart()
+	}
 	touched, err := next.ApplyChange(proposed)
 	if err != nil {
 		return nil, err

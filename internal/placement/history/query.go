@@ -41,7 +41,7 @@ type Explanation struct {
 
 	// Replayed means that the run was computed for this answer.
 	Replayed bool
-	// Stale is how the stored decisions differ from the run; empty if they do not.
+	// Stale is how the stored decisions differ from the run, or why nothing is decided now; empty if neither is so.
 	Stale string
 	// Case is the current placement and fleet.
 	Case explain.Case
@@ -67,7 +67,7 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 		if r.outdated(key, found.Result.Trace.Snapshot, now.Snapshot) {
 			return r.replay(key, now), nil
 		}
-		out = &Explanation{Run: found, Stale: staleReason(found, now.Stored), Case: r.newCase(now)}
+		out = &Explanation{Run: found, Stale: staleReason(found, now), Case: r.newCase(now)}
 		if again, _ := r.runs.last(key); again.Result == found.Result {
 			break
 		}
@@ -117,7 +117,7 @@ func graceDiffers(key fleet.Key, then, now *fleet.Snapshot) bool {
 
 func (r *Record) replay(key fleet.Key, now live.Input) *Explanation {
 	run := Run{Placement: now.Stored.Placement, Result: decide(key, now)}
-	return &Explanation{Run: run, Replayed: true, Stale: staleReason(run, now.Stored), Case: r.newCase(now)}
+	return &Explanation{Run: run, Replayed: true, Stale: staleReason(run, now), Case: r.newCase(now)}
 }
 
 func decide(key fleet.Key, now live.Input) *engine.Result {
@@ -130,11 +130,15 @@ func (r *Record) newCase(now live.Input) explain.Case {
 	}
 }
 
-// staleReason returns how the stored decisions differ from a run; empty if they do not. It names no cluster, so it needs
-// no permission.
-func staleReason(run Run, stored plan.Stored) string {
+// staleReason returns how the stored decisions differ from a run, or why nothing is decided now; empty if neither is so. It names no
+// cluster, so it needs no permission.
+func staleReason(run Run, now live.Input) string {
+	stored := now.Stored
 	if !live.Managed(stored.Placement) {
 		return "the placement is being deleted or disabled, so Berth does not store this result"
+	}
+	if now.Waits {
+		return "the hub lacks a definition, or objects that went with it: nothing is decided, and every grace waits, until they are back"
 	}
 	if was, is := run.Placement.Generation, stored.Placement.Generation; was != is {
 		return fmt.Sprintf("the placement has changed: generation %d was decided, generation %d is stored", was, is)

@@ -306,6 +306,23 @@ func TestExplainFollowsAClusterFromSetToSet(t *testing.T) {
 	}
 }
 
+// TestExplainWhileADefinitionIsMissing: nothing is decided then, and a grace that is shown does not run.
+func TestExplainWhileADefinitionIsMissing(t *testing.T) {
+	b, missing := newFixture(t), false
+	b.stored.KeepWhile(func() bool { return missing })
+	b.SetLeader(b.stored)
+	b.decide(true)
+	for _, missing = range []bool{true, false} {
+		got, err := b.Explain(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits := strings.Contains(got.Stale, "every grace waits"); waits != missing || !missing && got.Stale != "" {
+			t.Errorf("a definition is missing: %t, and the answer is stale by %q", missing, got.Stale)
+		}
+	}
+}
+
 // TestTryIsBounded by what it takes to run all expressions, which is known before one is compiled.
 func TestTryIsBounded(t *testing.T) {
 	b := newFixture(t)

@@ -11,6 +11,20 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
+// TestGracesWaitForDefinitions takes a set away, and then a definition.
+func TestGracesWaitForDefinitions(t *testing.T) {
+	h, gone := newHub(t), false
+	h.KeepWhile(func() bool { return gone })
+	h.deleteSet("sea")
+	for _, gone = range []bool{false, true, false} {
+		found := h.Graces()
+		input, _ := h.Peek(fleet.Key{Namespace: "ns", Name: "all"}, h.clock.Now())
+		if len(found) != 1 || found[0].Waits != gone || input.Waits != gone {
+			t.Errorf("a definition is gone: %t, the graces are %+v and the placement waits: %t", gone, found, input.Waits)
+		}
+	}
+}
+
 // TestDecisionsThatGoWithTheirDefinitionAreKept deletes the placement "all" or its slices while a definition is gone, and cordons all
 // clusters: only clusters that count as selected before stay.
 func TestDecisionsThatGoWithTheirDefinitionAreKept(t *testing.T) {

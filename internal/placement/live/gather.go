@@ -33,6 +33,8 @@ type Input struct {
 	Reach  []*fleet.Set
 	// Anew is set if the placement has the decisions of a deleted one with the same name and spec.
 	Anew bool
+	// Waits is set while a definition, or what went with it, is missing: nothing is decided and no grace ends then.
+	Waits bool
 }
 
 // Ledger returns the ledger of the last decision.
@@ -172,7 +174,7 @@ func (s *Stored) input(key fleet.Key, p *placementState, now time.Time) Input {
 	return Input{
 		Snapshot: snapshot, Changes: changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.current(), Slices: s.currentSlices(key), FormerUID: s.former[key]}, Failing: p.failing,
-		Braked: p.braked, Reach: p.reach, Anew: p.anew,
+		Braked: p.braked, Reach: p.reach, Anew: p.anew, Waits: s.goesWithDefinition(),
 	}
 }
 

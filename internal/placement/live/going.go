@@ -8,7 +8,13 @@ import (
 )
 
 // Graces returns what is gone and keeps clusters in placements, in the order of kinds and names.
-func (s *Stored) Graces() []Grace { return s.fleet.graces() }
+func (s *Stored) Graces() []Grace {
+	out, waits := s.fleet.graces(), s.goesWithDefinition()
+	for i := range out {
+		out[i].Waits = waits
+	}
+	return out
+}
 
 // EndGrace lets the grace of an object end now, and reports whether it has one.
 func (s *Stored) EndGrace(kind string, key fleet.Key) bool { return s.fleet.endGrace(kind, key) }

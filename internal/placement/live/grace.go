@@ -25,6 +25,8 @@ type Grace struct {
 	Placements int
 	// Since is when the first grace of the object began, Until when the last one ends.
 	Since, Until time.Time
+	// Waits is set while a definition, or what went with it, is missing: no grace ends then.
+	Waits bool
 }
 
 // MaxGraces is how many objects with a grace are looked at: a fleet whose labels all change at once must not delay decisions.

@@ -29,6 +29,8 @@ const (
 	maxReleaseBytes = 4 << 10
 	// maxReasonBytes is how much of a reason is logged.
 	maxReasonBytes = 256
+	// graceWaits is what becomes of graces while a definition is missing.
+	graceWaits = "The grace waits: the hub lacks a definition, or objects that went with it, and no grace ends before they are back."
 )
 
 // Release is a request to end the grace of an object.
@@ -105,7 +107,9 @@ func graceHold(of *live.Grace) hold.Hold {
 			"Nothing new is selected by it.",
 		Since: &metav1.Time{Time: of.Since}, Until: &metav1.Time{Time: of.Until},
 	}
-	out.End = out.ReleaseCommand()
+	if out.End = out.ReleaseCommand(); of.Waits {
+		out.Cause, out.Until = out.Cause+" "+graceWaits, nil
+	}
 	return out
 }
 
