@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
 // TestSnapshotsKeepTheirDecisions replaces decisions of a few placements, of few clusters and of many. It compares the
@@ -103,19 +106,18 @@ func checkDecisionCounts(t *testing.T, s *Snapshot, stored map[Key][]Slice) {
 	}
 }
 
-// TestTotalPairs counts a cluster once a namespace, and changes no snapshot.
-func TestTotalPairs(t *testing.T) {
+// TestTotalSelected counts a cluster once, and none that does not exist.
+func TestTotalSelected(t *testing.T) {
 	edit := Empty().Edit()
+	for _, name := range []string{"c1", "c2", "c3", "c4"} {
+		edit.SetManagedCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
+	}
 	for key, clusters := range map[Key][]string{
-		{"a", "p"}: {"c1", "c2"}, {"a", "q"}: {"c2"}, {"a-b", "p"}: {"c1"}, {"b", "p"}: {"c1", "c2", "c3"}, {"c", "p"}: nil,
+		{"a", "p"}: {"c1", "c2", "gone"}, {"a", "q"}: {"c2"}, {"b", "p"}: {"c1", "c2", "c3"}, {"c", "p"}: nil,
 	} {
 		edit.SetSlices(key, []Slice{{Clusters: clusters}})
 	}
-	s := edit.Snapshot()
-	if got := s.TotalPairs(); got != 2+1+3 {
-		t.Errorf("%d pairs, want 6", got)
-	}
-	if s.EmptySet().Any() {
-		t.Error("the empty set has clusters")
+	if got := edit.Snapshot().TotalSelected(); got != 3 {
+		t.Errorf("%d clusters are selected, want 3", got)
 	}
 }

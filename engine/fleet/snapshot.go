@@ -3,7 +3,6 @@ package fleet
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -337,19 +336,15 @@ func (s *Snapshot) TotalDecisions() int {
 	return out
 }
 
-// TotalPairs returns the number of pairs of a namespace and a cluster that a placement of the namespace has selected. However many
-// placements a namespace has, it has no more pairs than clusters.
-func (s *Snapshot) TotalPairs() int {
-	out, namespace, clusters := 0, "", &bitset.BitSet{}
-	s.decisions.Scan(func(key string, decided *placementDecisions) bool { // the placements of a namespace are side by side
-		if of, _, _ := strings.Cut(key, "/"); of != namespace {
-			out += int(clusters.Count())
-			namespace, clusters = of, &bitset.BitSet{}
+// TotalSelected returns the number of clusters that a placement has selected, however many have selected each.
+func (s *Snapshot) TotalSelected() int {
+	out := 0
+	for id := range s.Clusters() {
+		if s.DecisionCount(id) > 0 {
+			out++
 		}
-		decided.all.AddTo(clusters)
-		return true
-	})
-	return out + int(clusters.Count())
+	}
+	return out
 }
 
 // MaxDecisionCount returns the highest decision count of any cluster, after subtracting one from the count of each

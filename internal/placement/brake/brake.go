@@ -89,14 +89,11 @@ type tally struct {
 	clusters   window[string]
 	placements window[fleet.Key]
 	decisions  window[decision]
-	pairs      window[pair]
-	// allDecisions and allPairs are those of the hub, with those that have left. They were counted at the given instant.
-	allDecisions, allPairs int
-	countedAt              time.Time
+	// allDecisions and allSelected are the decisions of the hub and the clusters that these have, with those that have left. They were counted
+	// at the given instant.
+	allDecisions, allSelected int
+	countedAt                 time.Time
 }
-
-// pair is a cluster that a namespace has selected.
-type pair struct{ namespace, cluster string }
 
 type decision struct {
 	placement fleet.Key
@@ -255,14 +252,13 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 		id := ID{clusterv1beta2.GlobalClusterSetName, fact}
 		counted := b.tally(id)
 		counted.decisions.drop(now)
-		counted.pairs.drop(now)
+		counted.clusters.drop(now)
 		if left := counted.decisions.count(); left == 0 || now.Sub(counted.countedAt) >= span {
-			counted.allDecisions, counted.allPairs, counted.countedAt = s.TotalDecisions()+left, s.TotalPairs()+counted.pairs.count(), now
+			counted.allDecisions, counted.allSelected, counted.countedAt = s.TotalDecisions()+left, s.TotalSelected()+counted.unselected(s), now
 		}
 		counted.clusters.note(leaving.Cluster, now)
 		counted.placements.note(key, now)
 		counted.decisions.note(decision{key, leaving.Cluster}, now)
-		counted.pairs.note(pair{key.Namespace, leaving.Cluster}, now)
 		clusters, all := counted.clusters.count(), s.ClustersWith(fleet.TermExists).Count()
 		switch {
 		case all < minSize:
@@ -275,10 +271,21 @@ func (b *Brake) countOnHub(key fleet.Key, leaving engine.Departure, s *fleet.Sna
 	}
 }
 
-// exceedsDecisions reports whether most decisions of the hub have left. So that a tenant with many placements of a few clusters engages no
-// brake for the others, most of what namespaces have selected must have left too, each cluster once a namespace.
+// exceedsDecisions reports whether most decisions of the hub have left. So that a tenant with many placements of a few clusters, in however
+// many namespaces, engages no brake for the others, most of the clusters that placements have must have left one too.
 func (t *tally) exceedsDecisions() bool {
-	return exceeds(t.decisions.count(), t.allDecisions) && exceeds(t.pairs.count(), t.allPairs)
+	return exceeds(t.decisions.count(), t.allDecisions) && exceeds(t.clusters.count(), t.allSelected)
+}
+
+// unselected returns how many of the counted clusters no placement has any more.
+func (t *tally) unselected(s *fleet.Snapshot) int {
+	out := 0
+	for name := range t.clusters.last {
+		if id, known := s.ID(name); !known || s.DecisionCount(id) == 0 {
+			out++
+		}
+	}
+	return out
 }
 
 func exceeds(part, of int) bool { return part*100 > limit*of }

@@ -196,11 +196,24 @@ func TestWhatIsNotCounted(t *testing.T) {
 				b.state.Add(enginetest.Slice("ns", fmt.Sprintf("p%d", i), 1, "c00", "c01", "c02").Obj())
 			}
 			b.state.Add(enginetest.Placement("other", "all").Obj())
-			b.state.Add(enginetest.Slice("other", "all", 1, "c00", "c01", "c02", "c10", "c11", "c12").Obj())
+			b.state.Add(enginetest.Slice("other", "all", 1, "c00", "c01", "c02", "c10", "c11", "c12", "c13", "c14").Obj())
 			for i := range 60 {
 				b.judge(fmt.Sprintf("p%d", i), b.leaving(engine.Claims, 0, 1, 2))
 			}
 			return b.judge("all", b.leaving(engine.Claims, 12))
+		},
+		"placements of many namespaces of a tenant with three clusters": func(b *bench) []string {
+			for i := range 60 {
+				namespace := fmt.Sprintf("tenant-%d", i)
+				b.state.Add(enginetest.Placement(namespace, "p").Obj())
+				b.state.Add(enginetest.Slice(namespace, "p", 1, "c00", "c01", "c02").Obj())
+			}
+			b.state.Add(enginetest.Placement("other", "all").Obj())
+			b.state.Add(enginetest.Slice("other", "all", 1, "c10", "c11", "c12", "c13", "c14").Obj())
+			for i := range 60 {
+				b.judge("p", b.leaving(engine.Taints, 0, 1, 2), func(d *brake.Decision) { d.Key.Namespace = fmt.Sprintf("tenant-%d", i) })
+			}
+			return b.judge("all", b.leaving(engine.Taints, 12), func(d *brake.Decision) { d.Key.Namespace = "other" })
 		},
 		"a set of nine clusters": func(b *bench) []string {
 			delete(b.state.Clusters, "c09")
