@@ -138,7 +138,7 @@ func (s *session) works(uid string) (*work.Controller, error) {
 		HubHash: work.HubHash(s.credential.Connection.Server), AgentID: uid, EvictionGrace: s.process.options.EvictionGrace,
 		DeletionWait: s.process.options.DeletionWait, OlderData: &s.process.olderData, Confirm: s.lease.Confirm,
 		MemberReached: func() bool { return s.process.member.Health().Reached },
-		Clock: s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
+		Clock:         s.process.clock, Random: s.process.random, Report: func(error) {}, Metrics: s.process.metrics, Log: s.process.log,
 		Held: func(message string) {
 			s.process.health.note("works", message)
 			s.status.EvictionsHeld(status.Held{Message: message})

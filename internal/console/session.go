@@ -80,8 +80,8 @@ type Member struct {
 	WorksProblem string
 }
 
-// ReportLease reports when the lease of a cluster was renewed last and its works were verified, or why that is not known. It returns an error
-// that is neither a missing lease nor a missing permission.
+// ReportLease reports when the lease of a cluster was renewed last and its works were verified, or why that is not known. It returns an
+// error that is neither a missing lease nor a missing permission.
 func (m *Member) ReportLease(cluster string, lease *coordinationv1.LeaseSpec, err error) error {
 	switch {
 	case err == nil && lease.RenewTime != nil:

@@ -1,7 +1,7 @@
 // Package lease renews the lease by which a hub observes that an agent lives.
 //
-// It changes only the times and the count of renewals and never creates the lease, which is the hub's. No other agent acquires that lease, so
-// that spec.acquireTime is free: it has when all works were last verified. The count shows that the hub returned to older data; an agent
+// It changes only the times and the count of renewals and never creates the lease, which is the hub's. No other agent acquires that lease,
+// so that spec.acquireTime is free: it has when all works were last verified. The count shows that the hub returned to older data; an agent
 // outside of its member has a lease there for the same. The invariant: the lease of a cluster that the hub does not accept is not renewed.
 package lease
 

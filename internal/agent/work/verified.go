@@ -3,8 +3,8 @@ package work
 import "time"
 
 // Verified returns when the statuses of all works were last known to be so on the member: the earliest of their times. A work whose objects
-// are watched is verified while the member responds, another work by each pass that succeeds. Verified returns zero before the first pass of
-// each work.
+// are watched is verified while the member responds, another work by each pass that succeeds. Verified returns zero before the first pass
+// of each work.
 func (c *Controller) Verified() time.Time {
 	now, reached := c.Clock.Now(), c.MemberReached == nil || c.MemberReached()
 	c.mu.Lock()
