@@ -113,7 +113,7 @@ func (s *session) leaseRenewer(restored func()) *lease.Renewer {
 	return &lease.Renewer{
 		Hub: s.hub, Gate: s.gate, Cluster: s.cluster, Clock: s.process.clock, Random: s.process.random, Name: s.credential.Cluster,
 		Report: s.process.health.reporter("lease"), Restored: restored, Log: s.process.log,
-		Counter: s.process.renewals.Of(s.credential.Connection.Server), Verified: s.worksVerified,
+		Counter: s.process.renewals.Of(s.credential.Connection.Server, s.credential.Cluster), Verified: s.worksVerified,
 	}
 }
 

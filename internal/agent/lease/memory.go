@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,34 +13,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hubRenewalsAnnotation is on the lease on the member: the hub, by a hash of its URL, the UID of the lease there, and its count.
-const hubRenewalsAnnotation = "berth-project.io/hub-renewals"
+const (
+	// hubRenewalsPrefix begins the annotations of the lease on the member: one for each cluster of a hub, by a hash of its URL and the name of
+	// the cluster. The value is the UID of the lease there, a slash, and its count. Agents of one member share its lease.
+	hubRenewalsPrefix = "hub-renewals.berth-project.io/"
+	// maxKept bounds these annotations. Beyond it an agent drops those of all others.
+	maxKept = 16
+)
 
 // Memory keeps the count of the renewals on the hub in the lease that the agent writes on its member. So an agent that starts again notices
 // a hub that returned to older data in between. Its zero value is ready. A Memory is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	counters map[string]*Counter
-	// server is the hub in use, and recalled the annotation of the lease that was read first.
-	server   string
-	recalled *string
+	// used is the annotation of the lease in use, and recalled has the annotations of the lease that was read first.
+	used     string
+	recalled map[string]string
 }
 
-// Of returns the counter of the renewals on a hub, by its URL. That hub is in use from then on.
-func (m *Memory) Of(server string) *Counter {
+// Of returns the counter of the renewals of a cluster on a hub, by its URL. That lease is in use from then on.
+func (m *Memory) Of(server, cluster string) *Counter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.server = server
+	sum := sha256.Sum256([]byte(server + " " + cluster))
+	m.used = hubRenewalsPrefix + hex.EncodeToString(sum[:8])
 	if m.counters == nil {
 		m.counters = map[string]*Counter{}
 	}
-	if m.counters[server] == nil {
-		m.counters[server] = &Counter{}
-		if m.recalled != nil {
-			m.counters[server].recall(server, *m.recalled)
-		}
+	if m.counters[m.used] == nil {
+		m.counters[m.used] = &Counter{}
+		m.counters[m.used].recall(m.recalled[m.used])
 	}
-	return m.counters[server]
+	return m.counters[m.used]
 }
 
 // Recall reads what an earlier process kept in the lease. Only the first lease counts.
@@ -47,8 +52,8 @@ func (m *Memory) Recall(found *coordinationv1.Lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.recalled == nil {
-		kept := found.Annotations[hubRenewalsAnnotation]
-		m.recalled = &kept
+		m.recalled = map[string]string{}
+		maps.Copy(m.recalled, found.Annotations)
 	}
 }
 
@@ -56,42 +61,41 @@ func (m *Memory) Recall(found *coordinationv1.Lease) {
 func (m *Memory) Keep(next *coordinationv1.Lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counter := m.counters[m.server]
+	counter := m.counters[m.used]
 	if counter == nil {
 		return
 	}
-	if kept := counter.kept(m.server); kept != "" {
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[hubRenewalsAnnotation] = kept
+	kept := counter.kept()
+	if kept == "" {
+		return
 	}
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	delete(next.Annotations, m.used)
+	isKept := func(key, _ string) bool { return strings.HasPrefix(key, hubRenewalsPrefix) }
+	others := maps.Clone(next.Annotations)
+	maps.DeleteFunc(others, func(key, value string) bool { return !isKept(key, value) })
+	if len(others) >= maxKept {
+		maps.DeleteFunc(next.Annotations, isKept)
+	}
+	next.Annotations[m.used] = kept
 }
 
-// kept returns what Recall reads; empty before the first renewal.
-func (c *Counter) kept(server string) string {
+// kept returns what recall reads; empty before the first renewal.
+func (c *Counter) kept() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.uid == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/%s/%d", serverHash(server), c.uid, c.count)
+	return fmt.Sprintf("%s/%d", c.uid, c.count)
 }
 
-// recall records what was kept. A count of another hub, or one that cannot be read, is no count.
-func (c *Counter) recall(server, kept string) {
-	parts := strings.Split(kept, "/")
-	if len(parts) != 3 || parts[0] != serverHash(server) {
-		return
+// recall records what was kept. What cannot be read is no count.
+func (c *Counter) recall(kept string) {
+	uid, text, _ := strings.Cut(kept, "/")
+	if count, err := strconv.ParseInt(text, 10, 32); err == nil {
+		c.uid, c.count = types.UID(uid), int32(count)
 	}
-	count, err := strconv.ParseInt(parts[2], 10, 32)
-	if err != nil {
-		return
-	}
-	c.uid, c.count = types.UID(parts[1]), int32(count)
-}
-
-func serverHash(url string) string {
-	sum := sha256.Sum256([]byte(url))
-	return hex.EncodeToString(sum[:8])
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,22 +13,25 @@ import (
 // TestAnAgentThatStartsAgainNoticesOlderData ends an agent after a write of its lease on the member, and starts another one.
 func TestAnAgentThatStartsAgainNoticesOlderData(t *testing.T) {
 	for sentence, test := range map[string]struct {
-		server string
-		change func(hub, member *server, first *coordinationv1.Lease)
-		want   int
+		server, cluster string
+		change          func(hub, member *server, first *coordinationv1.Lease)
+		want            int
 	}{
-		"nothing happens":              {"https://hub", func(_, _ *server, _ *coordinationv1.Lease) {}, 0},
-		"the hub returns to a renewal": {"https://hub", func(hub, _ *server, first *coordinationv1.Lease) { hub.restored(first) }, 1},
-		"another lease has the name":   {"https://hub", func(hub, _ *server, _ *coordinationv1.Lease) { hub.lease.UID = "u2" }, 1},
-		"another hub counts less":      {"https://other", func(hub, _ *server, first *coordinationv1.Lease) { hub.restored(first) }, 0},
-		"the annotation is not from an agent": {"https://hub", func(hub, member *server, first *coordinationv1.Lease) {
+		"nothing happens":              {"https://hub", "c1", func(_, _ *server, _ *coordinationv1.Lease) {}, 0},
+		"the hub returns to a renewal": {"https://hub", "c1", func(hub, _ *server, first *coordinationv1.Lease) { hub.restored(first) }, 1},
+		"another lease has the name":   {"https://hub", "c1", func(hub, _ *server, _ *coordinationv1.Lease) { hub.lease.UID = "u2" }, 1},
+		"another hub counts less":      {"https://other", "c1", func(hub, _ *server, first *coordinationv1.Lease) { hub.restored(first) }, 0},
+		"the annotation is not from an agent": {"https://hub", "c1", func(hub, member *server, first *coordinationv1.Lease) {
 			hub.restored(first)
-			member.lease.Annotations[hubRenewalsAnnotation] += "0000000000"
+			for key := range member.lease.Annotations {
+				member.lease.Annotations[key] += "0000000000"
+			}
 		}, 0},
+		"another cluster has another lease": {"https://hub", "c2", func(hub, _ *server, _ *coordinationv1.Lease) { hub.lease.UID = "u2" }, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			hub, member, restored, clock := newServer(), newServer(), 0, testingclock.NewFakeClock(time.Unix(100, 0))
-			start := func(server string) (*Member, *Renewer) {
+			start := func(server, cluster string) (*Member, *Renewer) {
 				memory := &Memory{}
 				m := &Member{
 					Leases: member, Clock: clock, Restored: func() { t.Error("the member has no older data") }, Memory: memory,
@@ -36,10 +40,10 @@ func TestAnAgentThatStartsAgainNoticesOlderData(t *testing.T) {
 				m.Recall(t.Context())
 				return m, &Renewer{
 					Hub: hub, Clock: clock, Name: "c1", Log: slog.New(slog.DiscardHandler), Restored: func() { restored++ },
-					Counter: memory.Of(server),
+					Counter: memory.Of(server, cluster),
 				}
 			}
-			m, r := start("https://hub")
+			m, r := start("https://hub", "c1")
 			var first *coordinationv1.Lease
 			for range 3 {
 				if err := r.renew(t.Context()); err != nil {
@@ -53,12 +57,35 @@ func TestAnAgentThatStartsAgainNoticesOlderData(t *testing.T) {
 				}
 			}
 			test.change(hub, member, first)
-			_, r = start(test.server)
+			_, r = start(test.server, test.cluster)
 			if err := r.renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if restored != test.want {
 				t.Errorf("%d returns to older data were reported, want %d", restored, test.want)
+			}
+		})
+	}
+}
+
+// TestKeptCountsAreBounded keeps the count of one lease among those of other agents.
+func TestKeptCountsAreBounded(t *testing.T) {
+	for sentence, test := range map[string]struct{ others, want int }{
+		"there are few": {maxKept - 1, maxKept}, "there are too many": {maxKept, 1},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			next := &coordinationv1.Lease{}
+			next.Annotations = map[string]string{"note": "stays"}
+			for i := range test.others {
+				next.Annotations[hubRenewalsPrefix+strconv.Itoa(i)] = "u/1"
+			}
+			memory := &Memory{}
+			memory.Of("https://hub", "c1").Record(newServer().lease)
+			for range 2 {
+				memory.Keep(next)
+			}
+			if got := len(next.Annotations) - 1; got != test.want || next.Annotations["note"] != "stays" {
+				t.Errorf("%d counts are kept, want %d: %v", got, test.want, next.Annotations)
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func (p *planner) classify(c *cluster) {
 	taken := c.taken(p.name)
 	switch {
 	case c.rendered.Failure != "" && c.ruling() != noPlacement:
-		c.state, c.since = rollout.StateSkip, time.Time{}
+		c.state, c.since = p.unrendered(c)
 	case c.repairs():
 		// The cluster had started. It keeps its place while its spec is put back.
 		c.state, c.since = rollout.StateProgressing, p.in.Now
@@ -126,6 +126,18 @@ func (p *planner) classify(c *cluster) {
 		c.state = rollout.StateFailed
 	default: // it has not started
 	}
+}
+
+// unrendered returns the state of a cluster that gets nothing more of the template. Where it has started the template, it keeps its place
+// and may fail until it has succeeded; otherwise it is left out.
+func (p *planner) unrendered(c *cluster) (rollout.State, time.Time) {
+	if c.work != nil && c.work.Annotations[workv1.RevisionAnnotation] == p.in.Hash {
+		state, since := StateOf(c.work, assumedHash(c.work, p.in.Hash), p.in.Now)
+		if state == rollout.StateProgressing || state == rollout.StateFailed {
+			return state, since
+		}
+	}
+	return rollout.StateSkip, time.Time{}
 }
 
 // renderingOf returns what the template with a hash becomes on a cluster.

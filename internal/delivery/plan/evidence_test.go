@@ -414,6 +414,34 @@ func TestAFailureCountsUntilTheClusterSucceeds(t *testing.T) {
 	}
 }
 
+// TestAClusterUnderWayKeepsItsPlace has a cluster that starts the change, and then gets nothing more before it has reported.
+func TestAClusterUnderWayKeepsItsPlace(t *testing.T) {
+	for sentence, report := range map[string]string{"it fails": failing, "it succeeds": healthy} {
+		t.Run(sentence, func(t *testing.T) {
+			w := finishedState(t, "a b c d", "p="+oneByOne)
+			w.pass(t)
+			w.expectTemplate(t, "a")
+			w.undeliverable = map[string]string{"a": "no agent"}
+			for range 3 {
+				w.pass(t)
+				w.observe()
+			}
+			w.expectTemplate(t, "a")
+			if got := w.pass(t).Verdicts[0].Message; !strings.Contains(got, "keeps what it has: no agent") {
+				t.Errorf("the verdict is %q", got)
+			}
+			w.agents(t, "a", report, w.now)
+			w.pass(t)
+			if report == healthy {
+				w.expectTemplate(t, "a b")
+				return
+			}
+			w.expectTemplate(t, "a")
+			w.expectCondition(t, "Progressing", "False", "Breached", "1 cluster of 4 failed")
+		})
+	}
+}
+
 // TestWhatSoaks tests when a cluster has soaked.
 func TestWhatSoaks(t *testing.T) {
 	const soak = "{type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}"

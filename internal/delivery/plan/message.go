@@ -112,6 +112,9 @@ func (p *planner) reason(c *cluster) string {
 	if lost := p.departure(c); lost != "" {
 		why = lost + "; " + why
 	}
+	if c.rendered.Failure != "" {
+		return cmp.Or(failure, why) + "; it keeps what it has: " + c.rendered.Failure
+	}
 	return cmp.Or(failure, why)
 }
 
