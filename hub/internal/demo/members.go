@@ -25,9 +25,8 @@ import (
 const (
 	// memberTimeout is far longer than members need to start, to join, or to fall silent.
 	memberTimeout = 5 * time.Minute
-	// leaseSeconds is the lease period of the members. A stopped one is unreachable after five periods, and a running one must not miss
-	// them on a busy machine.
-	leaseSeconds = 4
+	// leaseSeconds is the lease period of the member that is stopped: it is unreachable after five periods.
+	leaseSeconds = 3
 	readyLine    = "export KUBECONFIG="
 	stopped      = "edge-1"
 )
@@ -109,6 +108,9 @@ func (m *members) story(ctx context.Context) error {
 	if err := m.deliver(ctx, steps[1], steps[2]); err != nil {
 		return err
 	}
+	if err := m.setLease(ctx, stopped, leaseSeconds); err != nil {
+		return err
+	}
 	began = m.clock.Now()
 	m.running[stopped].Stop()
 	if err := m.await(ctx, stopped, metav1.ConditionUnknown); err != nil {
@@ -128,6 +130,9 @@ func (m *members) story(ctx context.Context) error {
 		return err
 	}
 	if err := m.await(ctx, stopped, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	if err := m.setLease(ctx, stopped, 0); err != nil {
 		return err
 	}
 	if err := m.report(ctx, stopped+" is started again with its certificate, and is available", began); err != nil {
@@ -159,11 +164,6 @@ func (m *members) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		lease := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"leaseDurationSeconds":%d}}`, leaseSeconds))
-		if err := m.admin.Patch(ctx, cluster, lease); err != nil {
-			return fmt.Errorf("shortening the lease of cluster %s: %w", name, err)
-		}
 		if err := m.start(ctx, name, []string{"--hub=" + m.endpoint.URL, "--ca-hash=" + hash, "--token=" + token}); err != nil {
 			return err
 		}
@@ -172,6 +172,16 @@ func (m *members) join(ctx context.Context) error {
 		if err := m.awaitStart(ctx, name); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// setLease sets the period of the lease of a cluster; 0 is the default. With a short one a busy machine makes members silent that run.
+func (m *members) setLease(ctx context.Context, name string, seconds int) error {
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	lease := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"leaseDurationSeconds":%d}}`, seconds))
+	if err := m.admin.Patch(ctx, cluster, lease); err != nil {
+		return fmt.Errorf("setting the period of the lease of cluster %s: %w", name, err)
 	}
 	return nil
 }
