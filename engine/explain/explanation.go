@@ -27,7 +27,7 @@ type Explanation struct {
 	// run. A new run without a changed object selects the same clusters.
 	Replayed bool `json:"replayed,omitempty"`
 	// Stale is how the stored decisions differ from the run, that the placement has changed since, or that nothing is decided now; empty if
-	// none is so.
+	// they are the same.
 	Stale string `json:"stale,omitempty"`
 	// Decided is false if the run kept the previous decisions.
 	Decided bool `json:"decided"`

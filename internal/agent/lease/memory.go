@@ -72,14 +72,16 @@ func (m *Memory) Keep(next *coordinationv1.Lease) {
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
-	delete(next.Annotations, m.used)
-	isKept := func(key, _ string) bool { return strings.HasPrefix(key, hubRenewalsPrefix) }
-	others := maps.Clone(next.Annotations)
-	maps.DeleteFunc(others, func(key, value string) bool { return !isKept(key, value) })
-	if len(others) >= maxKept {
-		maps.DeleteFunc(next.Annotations, isKept)
-	}
 	next.Annotations[m.used] = kept
+	counts := 0
+	for key := range next.Annotations {
+		if strings.HasPrefix(key, hubRenewalsPrefix) {
+			counts++
+		}
+	}
+	if counts > maxKept {
+		maps.DeleteFunc(next.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, hubRenewalsPrefix) && key != m.used })
+	}
 }
 
 // kept returns what recall reads; empty before the first renewal.

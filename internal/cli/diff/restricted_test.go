@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// TestTheBrakeOfTheHubNeedsAWholeView drains all twelve clusters that a tenant may see. They are a part of the hub, of which they may be
-// few, but all of their set.
+// TestTheBrakeOfTheHubNeedsAWholeView drains all twelve clusters that a tenant may see. They may be few of the
+// hub, but all of their set.
 func TestTheBrakeOfTheHubNeedsAWholeView(t *testing.T) {
 	const group = "apiVersion: cluster.open-cluster-management.io/"
 	fleet := func(set string) string {

@@ -89,7 +89,7 @@ func (r *Record) storedFor(ctx context.Context) (*live.Stored, error) {
 	return live.Read(ctx, r.options.Reader, r.options.Env)
 }
 
-// outdated reports whether the run of a snapshot has other verdicts than the fleet has now, and none is to follow: clusters came or went, a
+// outdated reports whether the run of a snapshot has other verdicts than the fleet has now, and no run follows: clusters came or went, a
 // withdrawal began or ended, or a cluster has changed, such as its set, in a way that does not concern the decision.
 func (r *Record) outdated(key fleet.Key, then, now *fleet.Snapshot) bool {
 	return !then.HasSameClusters(now) || graceDiffers(key, then, now) || !r.causes.waits(key) && !then.HasSameTerms(now)
