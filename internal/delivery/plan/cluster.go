@@ -131,11 +131,9 @@ func (p *planner) classify(c *cluster) {
 // unrendered returns the state of a cluster that gets nothing more of the template. Where it has started the template, it keeps its place
 // and may fail until it has succeeded; otherwise it is left out.
 func (p *planner) unrendered(c *cluster) (rollout.State, time.Time) {
-	if c.work != nil && c.work.Annotations[workv1.RevisionAnnotation] == p.in.Hash {
-		state, since := StateOf(c.work, assumedHash(c.work, p.in.Hash), p.in.Now)
-		if state == rollout.StateProgressing || state == rollout.StateFailed {
-			return state, since
-		}
+	state, since := StateOf(c.work, assumedHash(c.work, p.in.Hash), p.in.Now)
+	if state == rollout.StateProgressing || state == rollout.StateFailed {
+		return state, since
 	}
 	return rollout.StateSkip, time.Time{}
 }
