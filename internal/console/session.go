@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/engine/explain"
@@ -82,12 +82,12 @@ type Member struct {
 
 // ReportLease reports when the lease of a cluster was renewed last and its works were verified, or why that is not known. It returns an
 // error that is neither a missing lease nor a missing permission.
-func (m *Member) ReportLease(cluster string, lease *coordinationv1.LeaseSpec, err error) error {
+func (m *Member) ReportLease(cluster string, renewed, verified *metav1.MicroTime, err error) error {
 	switch {
-	case err == nil && lease.RenewTime != nil:
-		m.Renewed = lease.RenewTime.Time
-		if lease.AcquireTime != nil {
-			m.Verified = lease.AcquireTime.Time
+	case err == nil && renewed != nil:
+		m.Renewed = renewed.Time
+		if verified != nil {
+			m.Verified = verified.Time
 		}
 	case err == nil, apierrors.IsNotFound(err):
 		m.LeaseProblem = "There is no lease: no agent has reported yet, or the hub reads the cluster without an agent."

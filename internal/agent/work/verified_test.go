@@ -11,7 +11,7 @@ import (
 	workv1 "github.com/berth-project/berth/api/work/v1"
 )
 
-// TestWorksAreVerified lets two works be looked at at second 100, and reads a minute later when all works were verified.
+// TestWorksAreVerified looks at two works at second 100, and reads a minute later when all works were verified.
 func TestWorksAreVerified(t *testing.T) {
 	looked, later := time.Unix(100, 0), time.Unix(160, 0)
 	for sentence, test := range map[string]struct {

@@ -18,7 +18,7 @@ func (h *Hub) Member(ctx context.Context, cluster string) (*console.Member, erro
 	out := &console.Member{}
 	lease := &coordinationv1.Lease{}
 	err := h.works.Get(ctx, client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}, lease)
-	if err := out.ReportLease(cluster, &lease.Spec, err); err != nil {
+	if err := out.ReportLease(cluster, lease.Spec.RenewTime, lease.Spec.AcquireTime, err); err != nil {
 		return nil, err //nolint:wrapcheck // it names the cluster
 	}
 	list := &workv1.ManifestWorkList{}

@@ -27,7 +27,7 @@ func (r *reader) Member(ctx context.Context, cluster string) (*console.Member, e
 	default:
 		lease := &coordinationv1.Lease{}
 		err := r.users.objects.Get(ctx, client.ObjectKey{Namespace: cluster, Name: clusterv1.ManagedClusterLeaseName}, lease)
-		if err := out.ReportLease(cluster, &lease.Spec, err); err != nil {
+		if err := out.ReportLease(cluster, lease.Spec.RenewTime, lease.Spec.AcquireTime, err); err != nil {
 			return nil, err //nolint:wrapcheck // it names the cluster
 		}
 	}
