@@ -14,6 +14,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	rolloutv1alpha1 "github.com/berth-project/berth/api/rollout/v1alpha1"
+	workv1 "github.com/berth-project/berth/api/work/v1"
 	"github.com/berth-project/berth/internal/delivery/plan"
 	"github.com/berth-project/berth/internal/delivery/plan/plantest"
 	"github.com/berth-project/berth/internal/delivery/report"
@@ -160,6 +161,10 @@ func TestAClusterThatIsLeftOutIsNotDone(t *testing.T) {
 	w.Succeed("a", "b")
 	in := w.Input()
 	in.Undeliverable = map[string]string{"c": "the cluster has no namespace"}
+	if got := report.New(in).Placements[0]; got.Done != 2 || got.LeftOut != 0 {
+		t.Errorf("%d done, %d left out, want 2 and none: c is under way", got.Done, got.LeftOut)
+	}
+	in.Works = slices.DeleteFunc(in.Works, func(work *workv1.ManifestWork) bool { return work.Namespace == "c" })
 	if got := report.New(in).Placements[0]; got.Done != 2 || got.LeftOut != 1 {
 		t.Errorf("%d done, %d left out, want 2 and 1", got.Done, got.LeftOut)
 	}
