@@ -46,7 +46,7 @@ type Member struct {
 // Recall reads what an earlier process kept in the lease. Run reads it too, and reports a failure.
 func (m *Member) Recall(ctx context.Context) {
 	found := &coordinationv1.Lease{}
-	if err := m.Leases.Get(ctx, memberLease(), found); err == nil {
+	if err := m.Leases.Get(ctx, memberLease(), found); err == nil && m.Memory != nil {
 		m.Memory.Recall(found)
 	}
 }

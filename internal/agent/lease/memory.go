@@ -26,7 +26,7 @@ const (
 type Memory struct {
 	mu       sync.Mutex
 	counters map[string]*Counter
-	// used is the annotation of the lease in use, and recalled has the annotations of the lease that was read first.
+	// used is the annotation of the lease in use, and recalled has the annotations of the lease on the member before.
 	used     string
 	recalled map[string]string
 }
@@ -47,13 +47,13 @@ func (m *Memory) Of(server, cluster string) *Counter {
 	return m.counters[m.used]
 }
 
-// Recall reads what an earlier process kept in the lease. Only the first lease counts.
+// Recall reads what another process kept in the lease, until a lease on a hub is in use: an agent that waits for another one reads what the
+// other kept last.
 func (m *Memory) Recall(found *coordinationv1.Lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.recalled == nil {
-		m.recalled = map[string]string{}
-		maps.Copy(m.recalled, found.Annotations)
+	if m.counters == nil {
+		m.recalled = maps.Clone(found.Annotations)
 	}
 }
 

@@ -90,3 +90,22 @@ func TestKeptCountsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentThatWaitedReadsWhatTheOtherKeptLast reads the lease twice before it uses a lease on a hub, and once after.
+func TestAnAgentThatWaitedReadsWhatTheOtherKeptLast(t *testing.T) {
+	other, memory := &Memory{}, &Memory{}
+	counter, kept, hub := other.Of("https://hub", "c1"), &coordinationv1.Lease{}, newServer().lease
+	for range 2 {
+		raise(hub)
+		counter.Record(hub)
+		other.Keep(kept)
+		memory.Recall(kept)
+	}
+	mine := memory.Of("https://hub", "c1")
+	memory.Recall(&coordinationv1.Lease{})
+	older := hub.DeepCopy()
+	older.Spec.LeaseTransitions = new(int32(1))
+	if !mine.Older(older) || mine.Older(hub) {
+		t.Error("the agent has another count than the other agent kept last")
+	}
+}

@@ -191,7 +191,8 @@ func (r *Renewer) observe(returned *coordinationv1.Lease, older bool) {
 	before := r.newest
 	r.newest = returned.ResourceVersion
 	if before != "" && err == nil && order < 0 || older {
-		r.Log.Warn("the hub returned to older data; the agent reads everything again", "version", returned.ResourceVersion, "before", before)
+		r.Log.Warn("the hub returned to older data; the agent reads everything again", "cluster", r.Name,
+			"count", countOf(returned), "version", returned.ResourceVersion, "before", before)
 		r.Restored()
 	}
 }
