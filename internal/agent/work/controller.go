@@ -82,7 +82,7 @@ type Controller struct {
 	states map[string]*state
 	// references follows the wants and entries of states.
 	references references
-	// begun is whether states has the records and the works of the start.
+	// begun is whether the agent keeps works, and states has those of the start.
 	begun bool
 	// held is whether the eviction of a work is held. reporting keeps the reports about it in order.
 	held      bool
@@ -167,9 +167,7 @@ func (c *Controller) Run(ctx context.Context) {
 // runAlone keeps the works until the context ends or an agent of Open Cluster Management runs on the member.
 func (c *Controller) runAlone(ctx context.Context) {
 	c.queue = queue.New(c.Clock)
-	c.mu.Lock()
-	c.states, c.references, c.held, c.begun = map[string]*state{}, references{}, false, false
-	c.mu.Unlock()
+	c.states, c.references, c.held = map[string]*state{}, references{}, false
 	c.hubEvents, c.memberEvents = event.New(c.Hub, c.Clock, c.Log), event.New(c.Records, c.Clock, c.Log)
 	c.Metrics.Reset()
 	ctx, stop := context.WithCancel(ctx)
@@ -183,14 +181,13 @@ func (c *Controller) runAlone(ctx context.Context) {
 	running.Go(func() { c.hubEvents.Run(ctx) })
 	running.Go(func() { c.memberEvents.Run(ctx) })
 	if c.start(ctx) {
-		c.mu.Lock()
-		c.begun = true
-		c.mu.Unlock()
+		c.setBegun(true)
 		c.reportHeld()
 		running.Go(func() { c.watchRecords(ctx) })
 		running.Go(func() { c.keepDefined(ctx) })
 		c.queue.Run(ctx, workers, c.sync)
 	}
+	c.setBegun(false)
 	stop()
 	running.Wait()
 	c.watch.wait()

@@ -4,7 +4,7 @@ import "time"
 
 // Verified returns when the statuses of all works were last known to be so on the member: the earliest of their times. A work whose objects
 // are watched is verified while the member responds, another work by each pass that succeeds. Verified returns zero before the first pass
-// of each work.
+// of each work, and while the agent keeps none, as beside an agent of Open Cluster Management.
 func (c *Controller) Verified() time.Time {
 	now, reached := c.Clock.Now(), c.MemberReached == nil || c.MemberReached()
 	c.mu.Lock()
@@ -27,6 +27,13 @@ func (c *Controller) Verified() time.Time {
 		}
 	}
 	return earliest
+}
+
+// setBegun records whether works are kept. Verified reads no other field while they are not.
+func (c *Controller) setBegun(begun bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = begun
 }
 
 // verify records the end of a pass.
