@@ -122,14 +122,7 @@ func TestTheSentenceOfAnAbort(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := breaking(t, workv1alpha1.AbortAll)
-			w.set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t,
-				"{type: Progressive, progressive: {maxConcurrency: 2, progressDeadline: 10m}}").RolloutStrategy
-			w.pass(t)
-			w.agents(t, "a", moving, w.now)
-			w.agents(t, "b", failing, w.now)
-			w.pass(t)
-			w.pass(t)
+			w := abortedUnderWay(t)
 			tc.change(t, w)
 			out := w.pass(t)
 			w.expectCondition(t, "Progressing", "False", "Breached", before+tc.want+after)
@@ -148,8 +141,9 @@ func TestTheSentenceOfAnAbort(t *testing.T) {
 	}
 }
 
-// TestALateStartAfterAnAbort: a cluster that was under way when the rollout was aborted has the whole deadline when the rollout goes on.
-func TestALateStartAfterAnAbort(t *testing.T) {
+// abortedUnderWay returns a set whose rollout was aborted because of b, while a was under way.
+func abortedUnderWay(t *testing.T) *state {
+	t.Helper()
 	w := breaking(t, workv1alpha1.AbortAll)
 	w.set.Spec.PlacementRefs[0].RolloutStrategy.RolloutStrategy = parseStrategy(t,
 		"{type: Progressive, progressive: {maxConcurrency: 2, progressDeadline: 10m}}").RolloutStrategy
@@ -158,6 +152,12 @@ func TestALateStartAfterAnAbort(t *testing.T) {
 	w.agents(t, "b", failing, w.now)
 	w.pass(t)
 	w.pass(t)
+	return w
+}
+
+// TestALateStartAfterAnAbort: a cluster that was under way when the rollout was aborted has the whole deadline when the rollout goes on.
+func TestALateStartAfterAnAbort(t *testing.T) {
+	w := abortedUnderWay(t)
 	w.agents(t, "a b", healthy, w.now)
 	w.pass(t)
 	w.now = w.now.Add(time.Hour)
