@@ -82,8 +82,8 @@ func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return l.renew(func() error { return l.Interface.Update(ctx, record) })
 }
 
-// whole returns the context of a request that outlives ctx by finishTime, so that a stop of the manager cuts none at rest: the API server
-// logs an error for each write that is cut. No request begins when ctx has ended.
+// whole returns the context of a request that outlives ctx by finishTime, so that a stop of the manager cuts no write under way: the API
+// server logs an error for each. No request begins once ctx has ended.
 func (l *leaderLock) whole(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		return ctx, func() {}
