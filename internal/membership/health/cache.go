@@ -127,6 +127,9 @@ func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.
 	case (found.available == metav1.ConditionTrue || found.available == metav1.ConditionFalse) && !h.silenceFrom.IsZero():
 		e.lastSeen = now
 	}
+	if e.cluster != nil && found.grace < e.grace && now.Before(e.expiry(h.silenceFrom)) {
+		e.shortenedAt = now // the agent has renewed its lease by the longer period
+	}
 	e.cluster, e.facts, e.reportTime = cluster, found, reportTime
 	return changed
 }

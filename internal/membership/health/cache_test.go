@@ -388,3 +388,29 @@ func TestRemovedClustersLeaveNothing(t *testing.T) {
 		t.Errorf("%d entries are left", len(r.clusters))
 	}
 }
+
+// TestAShorterPeriodCountsFromTheEdit shortens the period of a cluster whose lease was renewed some time before.
+func TestAShorterPeriodCountsFromTheEdit(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		renewed, passed time.Duration
+		want            bool
+	}{
+		"at once":                                {testGrace - time.Second, 0, false},
+		"before the shorter period ends":         {testGrace - time.Second, 5*time.Second - 1, false},
+		"after the shorter period":               {testGrace - time.Second, 5 * time.Second, true},
+		"a cluster that was silent for too long": {testGrace, 0, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h := newHealthCache(100, false)
+			h.start(noon.Add(-time.Hour))
+			h.observe(healthyCluster("c"), test.renewed)
+			short := healthyCluster("c").Obj()
+			short.ResourceVersion, short.Spec.LeaseDurationSeconds = "2", 1
+			h.setCluster(short, noon)
+			now := noon.Add(test.passed)
+			if got := !now.Before(h.clusters["c"].expiry(h.silenceFrom)); got != test.want {
+				t.Errorf("silent for too long: %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -75,6 +75,8 @@ type clusterHealth struct {
 	leased bool
 	// lastSeen is when this process last observed a renewed lease or a new report; zero if it has observed none.
 	lastSeen time.Time
+	// shortenedAt is when the grace period became shorter before it had ended; zero if it has not.
+	shortenedAt time.Time
 	// unknownSince is when the cluster was reported Unknown: as observed, or as stored if it was before the start. It decides what
 	// counts as recent, not whether a cluster is alive.
 	unknownSince time.Time
@@ -87,14 +89,17 @@ func (c clusterHealth) unknown() bool { return c.available == metav1.ConditionUn
 
 // expiry returns when the grace period of the cluster ends. No time before the floor counts.
 func (c clusterHealth) expiry(floor time.Time) time.Time {
-	return later(c.lastSeen, floor).Add(c.grace)
+	return later(c.seen(), floor).Add(c.grace)
 }
 
 // silent reports whether a cluster was not observed for half of its grace period. A healthy cluster renews its lease twice in that
 // time. No time before the floor counts.
 func (c clusterHealth) silent(now, floor time.Time) bool {
-	return c.leased && !now.Before(later(c.lastSeen, floor).Add(c.grace/2))
+	return c.leased && !now.Before(later(c.seen(), floor).Add(c.grace/2))
 }
+
+// seen returns the time from which the silence of the cluster counts.
+func (c clusterHealth) seen() time.Time { return later(c.lastSeen, c.shortenedAt) }
 
 // countsForDisruption reports whether the cluster counts in the detection of a disruption. A cluster that was reported Unknown more
 // than a grace period before the end of the window does not.
